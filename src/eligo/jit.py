@@ -1,0 +1,48 @@
+"""The one way this project compiles a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` at its first call.
+
+    nogil   a match must not stop the other threads of the process
+    cache   a second process starts in a fraction of a second instead of seconds
+    No explicit signatures: they compile at import and refuse arrays that an mmap or Arrow made read-only.
+    No `parallel`: together with `cache` it has crashed when the thread count changed.
+    No `fastmath`: NaN and infinities are values here.
+    """
+    return numba.njit(nogil=True, cache=True)(function)
+
+
+def inline(function: Callable[..., Any]) -> Any:
+    """A helper of kernels that LLVM is free to inline; scalars or one whole object in, scalars out."""
+    return numba.njit(nogil=True, cache=True)(function)
+
+
+@intrinsic
+def float_of(context, bits):  # type: ignore[no-untyped-def]
+    """The float with these bits; NumPy's way of asking allocates an array."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), generate
+
+
+@intrinsic
+def trailing_zeros(context, word):  # type: ignore[no-untyped-def]
+    """The position of the lowest bit that is set; the word must not be 0."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return types.uint64(types.uint64), generate
