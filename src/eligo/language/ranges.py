@@ -1,0 +1,115 @@
+"""Values of an event that are known only as one of a set: `{"price": Between(10, 20)}`.
+
+Together with plain values these are the nine operators of an event as an expression (be-tree.txt §3): `=` is the value
+itself, `≠` and `∉` are NoneOf, `∈` is OneOf, `<` and `≤` are Below, `>` and `≥` are Above, and Between has both ends.
+Each stands for values of one kind: `Below(5)` is a number, `NoneOf("a")` is a string.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from eligo.errors import EventError
+from eligo.language.tree import Value
+
+
+class Range:
+    """Base of the five. Compares by content."""
+
+    __slots__ = ()
+
+    def _content(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Range) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._content()))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"
+
+
+class Between(Range):
+    """Some value from `low` to `high`, both included."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: Value, high: Value) -> None:
+        _refuse_odd(self, low, high)
+        if _kind(low) != _kind(high):
+            raise EventError(f"Between({low!r}, {high!r}): the two ends are of different kinds")
+        self.low, self.high = low, high
+
+    def __repr__(self) -> str:
+        return f"Between({self.low!r}, {self.high!r})"
+
+
+class Below(Range):
+    """Some value below `value`, or at it when `inclusive`."""
+
+    __slots__ = ("inclusive", "value")
+
+    def __init__(self, value: Value, inclusive: bool = False) -> None:
+        _refuse_odd(self, value)
+        self.value, self.inclusive = value, inclusive
+
+
+class Above(Range):
+    """Some value above `value`, or at it when `inclusive`."""
+
+    __slots__ = ("inclusive", "value")
+
+    def __init__(self, value: Value, inclusive: bool = False) -> None:
+        _refuse_odd(self, value)
+        self.value, self.inclusive = value, inclusive
+
+
+class OneOf(Range):
+    """One of these values."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, *values: Value) -> None:
+        if not values:
+            raise EventError("OneOf(): no values; leave the attribute out instead")
+        _refuse_odd(self, *values)
+        self.values = values
+
+
+class NoneOf(Range):
+    """Some value of the same kind that is none of these."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, *values: Value) -> None:
+        if not values:
+            raise EventError("NoneOf(): no values to exclude; it needs one to tell the kind")
+        _refuse_odd(self, *values)
+        if len({_kind(value) for value in values}) > 1:
+            raise EventError(f"NoneOf{values!r}: values of several kinds; the unknown value has one kind")
+        self.values = values
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, date | datetime):
+        return "time"
+    return "string"
+
+
+def _refuse_odd(where: Range, *values: object) -> None:
+    for value in values:
+        name = type(where).__name__
+        if not isinstance(value, bool | int | float | str | date):
+            raise EventError(
+                f"{name}: {value!r} is no value (a {type(value).__name__}); use a number, string, Boolean, "
+                "date or datetime"
+            )
+        if isinstance(value, float) and value != value:
+            raise EventError(f"{name}: NaN has no place in an order; leave the attribute out instead")

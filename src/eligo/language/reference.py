@@ -1,0 +1,258 @@
+"""What a rule means, in plain Python: the definition that every index is tested against.
+
+It imports the language alone and compares values as they are, so that no bug in an encoding can hide from it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from eligo.errors import EventError
+from eligo.language.normalize.negation import push_negation
+from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
+from eligo.language.tree import (
+    And,
+    Constant,
+    Join,
+    Node,
+    Not,
+    Or,
+    Predicate,
+    Quantified,
+    Value,
+    bottom_up,
+    predicates_of,
+)
+
+Event = Mapping[str, Any]
+ABSENT = object()
+
+
+def matches(
+    root: Node,
+    event: Event,
+    absent: str = "fails",
+    multi: Iterable[str] = (),
+    documents: Sequence[Event] = (),
+) -> bool:
+    """Whether the event makes the expression true."""
+    several = frozenset(multi) | multi_valued(root)
+    # Each step leaves one truth value; And and Or take those of their children. `positive` is false under an odd number
+    # of NOTs, where And and Or change places and every predicate is asked for its negation.
+    todo: list[tuple[Node | str, bool, int]] = [(root, True, 0)]
+    truths: list[bool] = []
+    while todo:
+        node, positive, count = todo.pop()
+        if isinstance(node, str):
+            last, truths[-count:] = truths[-count:], []
+            truths.append(all(last) if node == "and" else any(last))
+        elif isinstance(node, Not):
+            todo.append((node.child, not positive, 0))
+        elif isinstance(node, (And, Or)):
+            if isinstance(node, And) == positive:
+                truths.append(_one_value_each(node.children, event, positive))
+                todo.append(("and", True, 2))
+            todo.append(("and" if isinstance(node, And) == positive else "or", True, len(node.children)))
+            todo.extend((child, positive, 0) for child in node.children)
+        else:
+            truths.append(_leaf(node, positive, event, absent, several, documents))
+    return truths[0]
+
+
+def multi_valued(root: Node) -> frozenset[str]:
+    """The attributes that the expression uses with `contains`."""
+    return frozenset(p.attribute for p in predicates_of(root) if p.operator.startswith("contains"))
+
+
+def lookup(event: Event, name: str) -> Any:
+    """The value of an attribute: under its flat name, else along its path; ABSENT for none, null or NaN."""
+    found = [value for value in _ways(event, name) if not _is_absent(value)]
+    if len(found) > 1:
+        raise EventError(f"attribute {name!r} is given twice, under its flat name and along its path: drop one")
+    return found[0] if found else ABSENT
+
+
+def _ways(event: Event, name: str) -> Iterator[Any]:
+    if name in event:
+        yield event[name]
+    for dot in (m.start() for m in re.finditer(r"\.", name)):
+        inner = event.get(name[:dot])
+        if isinstance(inner, Mapping):
+            yield from _ways(inner, name[dot + 1 :])
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _leaf(
+    node: Node, positive: bool, event: Event, absent: str, several: frozenset[str], documents: Sequence[Event]
+) -> bool:
+    if isinstance(node, Constant):
+        return node.holds == positive
+    if isinstance(node, Quantified):
+        pairs = (_pair(node.body, event, document, absent, several) for document in documents)
+        return (any(pairs) if node.quantifier == "exists" else all(pairs)) == (positive != node.negated)
+    assert isinstance(node, Predicate)
+    return _holds(node, positive != node.negated, lookup(event, node.attribute), absent, several)
+
+
+def _holds(node: Predicate, positive: bool, value: Any, absent: str, several: frozenset[str]) -> bool:
+    if node.operator == "is null":
+        return (value is ABSENT) == positive
+    if value is ABSENT:
+        return absent == "classical" and not positive
+    if isinstance(value, Range):
+        return _some_value(value, [(node, positive)])
+    if isinstance(value, list | tuple | set | frozenset):
+        if node.attribute not in several:
+            raise EventError(f"attribute {node.attribute!r} holds a list but is single-valued: declare it with multi=")
+        values = [one for one in value if not _is_absent(one)]
+    else:
+        values = [value]
+    if node.operator == "contains all":
+        return all(any(_equal(one, wanted) for one in values) for wanted in node.values) == positive
+    return any(satisfies(node, one) for one in values) == positive
+
+
+def satisfies(node: Predicate, value: Any) -> bool:
+    """Whether one value satisfies the predicate's positive form."""
+    operands = node.values
+    match node.operator:
+        case "=":
+            return _equal(value, operands[0])
+        case "in" | "contains any":
+            return any(_equal(value, operand) for operand in operands)
+        case "<" | "<=" | ">" | ">=":
+            return _ordered(value, node.operator, operands[0])
+        case "between":
+            return _ordered(value, ">=", operands[0]) and _ordered(value, "<=", operands[1])
+        case "like":
+            return isinstance(value, str) and like(str(operands[0]), value)
+    return False
+
+
+def like(pattern: str, text: str) -> bool:
+    wild = {"%": ".*", "_": "."}
+    return re.fullmatch("".join(wild.get(c, re.escape(c)) for c in pattern), text, re.DOTALL) is not None
+
+
+def _plain(value: Any) -> tuple[str, Any]:
+    """Kind and something that Python compares exactly."""
+    if isinstance(value, bool):
+        return "boolean", value
+    if isinstance(value, int | float):
+        return "number", value
+    if isinstance(value, str):
+        return "string", value
+    if isinstance(value, datetime):
+        return "time", value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return "time", datetime(value.year, value.month, value.day, tzinfo=UTC)
+    raise EventError(f"{value!r} is no value (a {type(value).__name__})")
+
+
+def _equal(left: Any, right: Any) -> bool:
+    return _plain(left) == _plain(right)
+
+
+def _ordered(left: Any, operator: str, right: Any) -> bool:
+    (kind, a), (other, b) = _plain(left), _plain(right)
+    if kind != other:
+        return False
+    return bool({"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "=": a == b}[operator])
+
+
+def _pair(body: Node, event: Event, document: Event, absent: str, several: frozenset[str]) -> bool:
+    """One event with one document: the body as a rule of its own, with the document's answers put in.
+
+    An attribute that either side lacks fails the pair in both polarities, so NOT goes down to the leaves first.
+    """
+
+    def ask(node: Node) -> Node:
+        if isinstance(node, Join):
+            left, right = lookup(event, node.attribute), lookup(document, node.other)
+            missing = left is ABSENT or right is ABSENT
+            return Constant(not missing and _ordered(left, node.operator, right) != node.negated)
+        if isinstance(node, Predicate) and node.variable:
+            return Constant(_holds(node, not node.negated, lookup(document, node.attribute), "fails", several))
+        return node
+
+    return matches(bottom_up(push_negation(body), ask), event, absent, several)
+
+
+# Ranges: the event's value is some unknown one of a set, and a conjunction needs one value for all its predicates.
+
+
+def _one_value_each(children: Sequence[Node], event: Event, positive: bool) -> bool:
+    """For every attribute whose value is a range: does one allowed value satisfy all the predicates there?"""
+    groups: dict[str, list[tuple[Predicate, bool]]] = {}
+    for child in children:
+        if isinstance(child, Predicate) and child.operator != "is null":
+            groups.setdefault(child.attribute, []).append((child, positive != child.negated))
+    for attribute, group in groups.items():
+        value = lookup(event, attribute)
+        if isinstance(value, Range) and not _some_value(value, group):
+            return False
+    return True
+
+
+def _some_value(value: Range, group: list[tuple[Predicate, bool]]) -> bool:
+    operands = [operand for predicate, _ in group for operand in predicate.values]
+    return any(
+        allowed(value, sample) and all(satisfies(predicate, sample) == positive for predicate, positive in group)
+        for sample in samples([*operands, *_ends(value)])
+    )
+
+
+def allowed(value: Range, one: Value) -> bool:
+    match value:
+        case Between():
+            return _ordered(one, ">=", value.low) and _ordered(one, "<=", value.high)
+        case Below():
+            return _ordered(one, "<=" if value.inclusive else "<", value.value)
+        case Above():
+            return _ordered(one, ">=" if value.inclusive else ">", value.value)
+        case OneOf():
+            return any(_equal(one, other) for other in value.values)
+        case NoneOf():
+            same_kind = _plain(one)[0] == _plain(value.values[0])[0]
+            return same_kind and not any(_equal(one, other) for other in value.values)
+    raise AssertionError(value)
+
+
+def _ends(value: Range) -> tuple[Value, ...]:
+    if isinstance(value, Between):
+        return (value.low, value.high)
+    if isinstance(value, Below | Above):
+        return (value.value,)
+    assert isinstance(value, OneOf | NoneOf)
+    return value.values
+
+
+def samples(values: Iterable[Value]) -> Iterator[Value]:
+    """The values, their neighbours on both sides, and the ends of every kind: one in each range that they cut out."""
+    yield from (False, True, -math.inf, math.inf, "", datetime(1, 1, 1, tzinfo=UTC))
+    for value in values:
+        yield value
+        kind, plain = _plain(value)
+        if kind == "number":
+            yield from (math.nextafter(plain, -math.inf), math.nextafter(plain, math.inf))
+            if math.isfinite(plain):
+                whole = math.floor(plain)
+                yield from (n for n in (whole - 1, whole, whole + 1) if -(2**63) <= n < 2**63)
+        elif kind == "string":
+            yield plain + "\0"
+            prefix = re.split("[%_]", plain)[0]
+            yield from (prefix, prefix + "\0")
+            if prefix and ord(prefix[-1]) < 0xD7FF:
+                yield prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        elif kind == "time":
+            for step in (timedelta(microseconds=-1), timedelta(microseconds=1)):
+                with suppress(OverflowError):  # at the ends of what datetime holds there is no neighbour
+                    yield plain + step
