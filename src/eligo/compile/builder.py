@@ -1,0 +1,212 @@
+"""From normalised trees to flat arrays.
+
+The builder is the only part of compiling that runs a line of Python for each predicate, so it remembers what it has
+seen: a predicate or conjunction that comes again is a dict look-up. The memory is bounded; what slips through it is
+found by content when the arrays are finished.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from eligo.compile import codes
+from eligo.compile.attributes import Attributes
+from eligo.compile.compiled import Compiled, unique
+from eligo.compile.strings import Strings
+from eligo.errors import RuleTypeError
+from eligo.language.normalize.merge import Meaning, meaning
+from eligo.language.tree import And, Constant, Node, Or, Predicate, Quantified
+from eligo.language.values import (
+    BOOLEAN,
+    EVERYTHING,
+    NUMBER,
+    STRING,
+    Cut,
+    ValueSet,
+    complement,
+    intersect,
+    is_residual,
+    positive_set,
+)
+
+_REMEMBERED = 1 << 20
+
+
+class Builder:
+    """Collects rules; `finish` gives their arrays. Attribute and string numbers are the matcher's, shared by all parts."""
+
+    def __init__(
+        self, attributes: Attributes, strings: Strings, *, absent: str = "fails", multi: Iterable[str] = ()
+    ) -> None:
+        self._attributes = attributes
+        self._strings = strings
+        self._classical = absent == "classical"
+        self._multi = frozenset(multi)
+        self._predicate_numbers: dict[object, int] = {}
+        self._conjunction_numbers: dict[tuple[int, ...], int] = {}
+        self._attribute, self._flags, self._pattern = array("i"), array("B"), array("i")
+        self._run_offsets = array("q", [0])
+        self._kinds, self._keys = array("B"), array("q")
+        self._conjunction_offsets, self._conjunction = array("q", [0]), array("i")
+        self._tree_offsets, self._tree = array("q", [0]), array("i")
+
+    @property
+    def rules(self) -> int:
+        return len(self._tree_offsets) - 1
+
+    def add(self, root: Node) -> None:
+        """Append one rule, given in normal form."""
+        start = len(self._tree)
+        stack: list[Node] = [root]
+        while stack:
+            node = stack.pop()
+            if type(node) is Predicate:
+                self._tree.append(self._conjunction_number((node,)))
+            elif isinstance(node, Constant):
+                if node.holds:
+                    self._tree.append(self._conjunction_number(()))
+            elif isinstance(node, And):
+                own = [child for child in node.children if type(child) is Predicate]
+                nested = [child for child in node.children if type(child) is not Predicate]
+                if nested:
+                    self._tree.append(-2 * (len(nested) + bool(own)))
+                    stack.extend(reversed(nested))
+                if own:
+                    self._tree.append(self._conjunction_number(own))
+            elif isinstance(node, Or):
+                self._tree.append(-2 * len(node.children) - 1)
+                stack.extend(reversed(node.children))
+            else:
+                assert isinstance(node, Quantified)
+                del self._tree[start:]
+                raise RuleTypeError(
+                    f"{node.quantifier} {node.variable} (…): a join needs documents, and this matcher has none",
+                    hint="leave the quantifier out; rules over documents are not supported yet",
+                )
+        self._tree_offsets.append(len(self._tree))
+
+    def finish(self) -> Compiled:
+        """The arrays of everything added so far; the builder can go on."""
+        keys = np.array(self._keys, np.int64).reshape(-1, 4)
+        kinds = np.array(self._kinds, np.uint8).reshape(-1, 2)
+        return unique(
+            Compiled(
+                attribute=np.array(self._attribute, np.int32),
+                flags=np.array(self._flags, np.uint8),
+                pattern=np.array(self._pattern, np.int32),
+                run_offsets=np.array(self._run_offsets, np.int64),
+                low_kind=np.ascontiguousarray(kinds[:, 0]),
+                low_key=np.ascontiguousarray(keys[:, 0]),
+                low_key2=np.ascontiguousarray(keys[:, 1]),
+                high_kind=np.ascontiguousarray(kinds[:, 1]),
+                high_key=np.ascontiguousarray(keys[:, 2]),
+                high_key2=np.ascontiguousarray(keys[:, 3]),
+                conjunction_offsets=np.array(self._conjunction_offsets, np.int64),
+                conjunction=np.array(self._conjunction, np.int32),
+                tree_offsets=np.array(self._tree_offsets, np.int64),
+                tree=np.array(self._tree, np.int32),
+            )
+        )
+
+    def _conjunction_number(self, predicates: Sequence[Node]) -> int:
+        numbers = [self._predicate_number(p) for p in predicates]  # type: ignore[arg-type]
+        if len(numbers) > 1:
+            attributes = [self._attribute[number] for number in numbers]
+            if len(set(attributes)) < len(attributes):
+                numbers = self._one_for_each_attribute(predicates)  # type: ignore[arg-type]
+            numbers.sort()
+        key = tuple(numbers)
+        number = self._conjunction_numbers.get(key)
+        if number is None:
+            number = len(self._conjunction_offsets) - 1
+            self._conjunction.extend(numbers)
+            self._conjunction_offsets.append(len(self._conjunction))
+            if len(self._conjunction_numbers) >= _REMEMBERED:
+                self._conjunction_numbers.clear()
+            self._conjunction_numbers[key] = number
+        return number
+
+    def _one_for_each_attribute(self, predicates: Sequence[Predicate]) -> list[int]:
+        """Predicates on one single-valued attribute as one set, so that an unknown value has to satisfy all at once."""
+        numbers: set[int] = set()
+        sets: dict[str, Meaning] = {}
+        for predicate in predicates:
+            if predicate.attribute in self._multi or is_residual(predicate):
+                numbers.add(self._predicate_number(predicate))
+                continue
+            values, absent = meaning(predicate, self._classical)
+            before = sets.get(predicate.attribute, (EVERYTHING, True))
+            sets[predicate.attribute] = intersect(before[0], values), before[1] and absent
+        for name, (values, absent) in sets.items():
+            key = (name, values, absent)
+            number = self._predicate_numbers.get(key)
+            if number is None:
+                number = self._new_predicate(name, values, codes.ABSENT_HOLDS if absent else 0)
+                self._predicate_numbers[key] = number
+            numbers.add(number)
+        return list(numbers)
+
+    def _predicate_number(self, predicate: Predicate) -> int:
+        values = predicate.values
+        # Python holds 1 == True, rules do not: the types are part of the key.
+        kinds: object = type(values[0]) if len(values) == 1 else tuple(map(type, values))
+        key = (predicate.attribute, predicate.operator, predicate.negated, values, kinds)
+        number = self._predicate_numbers.get(key)
+        if number is None:
+            number = self._encode(predicate)
+            if len(self._predicate_numbers) >= _REMEMBERED:
+                self._predicate_numbers.clear()
+            self._predicate_numbers[key] = number
+        return number
+
+    def _encode(self, predicate: Predicate) -> int:
+        flags = 0
+        pattern = -1
+        if is_residual(predicate):
+            values = EVERYTHING if predicate.negated else positive_set(predicate)
+            pattern = self._strings.intern(str(predicate.values[0]))
+            flags = codes.RESIDUAL | (codes.RESIDUAL_NEGATED if predicate.negated else 0)
+            flags |= codes.ABSENT_HOLDS if predicate.negated and self._classical else 0
+        elif predicate.attribute in self._multi and predicate.operator != "is null":
+            values = positive_set(predicate)
+            if predicate.negated:
+                values = complement(values)
+                flags = codes.ABSENT_HOLDS if self._classical else 0
+        else:
+            values, absent = meaning(predicate, self._classical)
+            flags = codes.ABSENT_HOLDS if absent else 0
+        if predicate.negated and (predicate.attribute in self._multi):
+            flags |= codes.ALL_VALUES
+        return self._new_predicate(predicate.attribute, values, flags, pattern)
+
+    def _new_predicate(self, attribute: str, values: ValueSet, flags: int, pattern: int = -1) -> int:
+        number = len(self._attribute)
+        self._attribute.append(self._attributes.intern(attribute))
+        self._flags.append(flags)
+        self._pattern.append(pattern)
+        for low, high in values:
+            low_kind, low_key, low_key2 = self._cut(low)
+            high_kind, high_key, high_key2 = self._cut(high)
+            self._kinds.extend((low_kind, high_kind))
+            self._keys.extend((low_key, low_key2, high_key, high_key2))
+        self._run_offsets.append(len(self._kinds) // 2)
+        return number
+
+    def _cut(self, cut: Cut) -> tuple[int, int, int]:
+        if len(cut) == 1:
+            return 4 * cut[0], 0, 0
+        kind, value = cut
+        if kind == NUMBER:
+            assert not isinstance(value, str)
+            return codes.number_keys(value)
+        if kind == STRING:
+            assert isinstance(value, str)
+            # Right after s is right before s + NUL: named by s itself, so that one string serves both cuts.
+            if value.endswith("\0"):
+                return codes.STRING_CUT, 2 * self._strings.intern(value[:-1]) + 1, 0
+            return codes.STRING_CUT, 2 * self._strings.intern(value), 0
+        assert isinstance(value, int)
+        return (codes.BOOLEAN_CUT if kind == BOOLEAN else codes.TIME_CUT), value, 0

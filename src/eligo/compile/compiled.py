@@ -1,0 +1,242 @@
+"""Rules as flat arrays that name no space yet: what every index is built from, and what merging concatenates.
+
+    predicate p   attribute[p]  flags[p]  pattern[p] (string number, -1 for none)
+                  its set of values: runs run_offsets[p] … run_offsets[p+1]
+    run r         low_kind low_key low_key2 │ high_kind high_key high_key2      cuts as in codes.py, low ≤ x < high
+    conjunction c predicates conjunction[conjunction_offsets[c] … [c+1]], ascending; one for a single-valued attribute
+    rule n        tree[tree_offsets[n] … [n+1]] in prefix order:  c ≥ 0 a conjunction,
+                  -2k an AND of the k trees that follow, -2k-1 an OR of them; nothing at all: never true
+
+Invariants: no two predicates are equal and no two conjunctions are equal, however many rules share them; a conjunction
+without predicates always holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.jit import inline, kernel
+
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+U8: TypeAlias = NDArray[np.uint8]
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Predicates, conjunctions and trees of some rules; the layout is drawn at the top of this file."""
+
+    attribute: I32
+    flags: U8
+    pattern: I32
+    run_offsets: I64
+    low_kind: U8
+    low_key: I64
+    low_key2: I64
+    high_kind: U8
+    high_key: I64
+    high_key2: I64
+    conjunction_offsets: I64
+    conjunction: I32
+    tree_offsets: I64
+    tree: I32
+
+    @property
+    def predicates(self) -> int:
+        return len(self.attribute)
+
+    @property
+    def conjunctions(self) -> int:
+        return len(self.conjunction_offsets) - 1
+
+    @property
+    def rules(self) -> int:
+        return len(self.tree_offsets) - 1
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def concatenate(parts: Sequence[Compiled], keep: Sequence[NDArray[np.bool_] | None]) -> Compiled:
+    """The kept rules of all parts as one, with equal predicates and equal conjunctions made one again."""
+    trees, tree_offsets = [], [np.zeros(1, np.int64)]
+    predicates = conjunctions = runs = items = leaves = 0
+    joined: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(Compiled)}
+    for part, mask in zip(parts, keep, strict=True):
+        tree, offsets = kept_slices(part.tree, part.tree_offsets, mask)
+        trees.append(np.where(tree >= 0, tree + np.int32(conjunctions), tree).astype(np.int32))
+        tree_offsets.append(offsets[1:] + leaves)
+        for name in ("attribute", "flags", "pattern", "low_kind", "low_key", "low_key2"):
+            joined[name].append(getattr(part, name))
+        for name in ("high_kind", "high_key", "high_key2"):
+            joined[name].append(getattr(part, name))
+        joined["run_offsets"].append(part.run_offsets[:-1] + runs)
+        joined["conjunction_offsets"].append(part.conjunction_offsets[:-1] + items)
+        joined["conjunction"].append(part.conjunction + np.int32(predicates))
+        predicates += part.predicates
+        conjunctions += part.conjunctions
+        runs += len(part.low_kind)
+        items += len(part.conjunction)
+        leaves += len(tree)
+    joined["run_offsets"].append(np.array([runs], np.int64))
+    joined["conjunction_offsets"].append(np.array([items], np.int64))
+    joined["tree"] = list(trees)
+    joined["tree_offsets"] = list(tree_offsets)
+    return unique(Compiled(**{name: np.concatenate(arrays) for name, arrays in joined.items()}))  # type: ignore[arg-type]
+
+
+def unique(whole: Compiled) -> Compiled:
+    """Equal predicates made one, equal conjunctions made one, and what no rule uses dropped."""
+    same = first_equal_predicate(
+        whole.attribute,
+        whole.flags,
+        whole.pattern,
+        whole.run_offsets,
+        np.stack((whole.low_key, whole.low_key2, whole.high_key, whole.high_key2), axis=1)
+        if len(whole.low_key)
+        else np.zeros((0, 4), np.int64),
+        whole.low_kind,
+        whole.high_kind,
+    )
+    conjunction = same[whole.conjunction]
+    sort_within(conjunction, whole.conjunction_offsets)
+    first = first_equal_slice(conjunction, whole.conjunction_offsets)
+    tree = np.where(whole.tree >= 0, first[np.maximum(whole.tree, 0)] if len(first) else 0, whole.tree)
+    used = np.zeros(whole.conjunctions, np.bool_)
+    used[tree[tree >= 0]] = True
+    renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    tree = np.where(tree >= 0, renumbered[np.maximum(tree, 0)] if len(used) else 0, tree).astype(np.int32)
+    conjunction, conjunction_offsets = kept_slices(conjunction, whole.conjunction_offsets, used)
+    wanted = np.zeros(whole.predicates, np.bool_)
+    wanted[conjunction] = True
+    return Compiled(
+        **predicate_rows(whole, wanted),
+        conjunction_offsets=conjunction_offsets,
+        conjunction=(np.cumsum(wanted, dtype=np.int32) - np.int32(1))[conjunction]
+        if len(conjunction)
+        else conjunction.astype(np.int32),
+        tree_offsets=whole.tree_offsets,
+        tree=tree,
+    )
+
+
+def predicate_rows(whole: Compiled, wanted: NDArray[np.bool_]) -> Arrays:
+    """The predicate table, cut down to the wanted rows."""
+    rows, run_offsets = kept_slices(np.arange(len(whole.low_kind)), whole.run_offsets, wanted)
+    cut = {name: getattr(whole, name)[wanted] for name in ("attribute", "flags", "pattern")}
+    for name in ("low_kind", "low_key", "low_key2", "high_kind", "high_key", "high_key2"):
+        cut[name] = getattr(whole, name)[rows]
+    return {**cut, "run_offsets": run_offsets}
+
+
+def kept_slices(
+    items: NDArray[Any], offsets: I64, keep: NDArray[np.bool_] | None
+) -> tuple[NDArray[Any], I64]:
+    """The slices items[offsets[i]:offsets[i+1]] with keep[i], and their new offsets."""
+    if keep is None or bool(keep.all()):
+        return items, offsets
+    sizes = np.diff(offsets)
+    chosen = items[np.repeat(keep, sizes)]
+    return chosen, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[keep], dtype=np.int64)))
+
+
+@inline
+def mixed(h, value):  # type: ignore[no-untyped-def]
+    h = (h ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(32))
+
+
+@kernel
+def first_equal_predicate(attribute, flags, pattern, offsets, keys, low_kind, high_kind):  # type: ignore[no-untyped-def]
+    """For every predicate the first one that equals it."""
+    n = len(attribute)
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    slots = np.zeros(size, np.int32)
+    mask = np.uint64(size - 1)
+    first = np.empty(n, np.int32)
+    for p in range(n):
+        h = mixed(np.uint64(attribute[p]) + np.uint64(flags[p]) * np.uint64(0x100000000), pattern[p])
+        for r in range(offsets[p], offsets[p + 1]):
+            h = mixed(h, low_kind[r] * 32 + high_kind[r])
+            for k in range(4):
+                h = mixed(h, keys[r, k])
+        at = h & mask
+        while True:
+            q = slots[at] - 1
+            if q < 0:
+                slots[at] = p + 1
+                first[p] = p
+                break
+            same = attribute[p] == attribute[q] and flags[p] == flags[q] and pattern[p] == pattern[q]
+            same = same and offsets[p + 1] - offsets[p] == offsets[q + 1] - offsets[q]
+            if same:
+                shift = offsets[q] - offsets[p]
+                for r in range(offsets[p], offsets[p + 1]):
+                    if low_kind[r] != low_kind[r + shift] or high_kind[r] != high_kind[r + shift]:
+                        same = False
+                    for k in range(4):
+                        if keys[r, k] != keys[r + shift, k]:
+                            same = False
+                    if not same:
+                        break
+            if same:
+                first[p] = q
+                break
+            at = (at + np.uint64(1)) & mask
+    return first
+
+
+@kernel
+def first_equal_slice(items, offsets):  # type: ignore[no-untyped-def]
+    """For every slice items[offsets[i]:offsets[i+1]] the first one that equals it."""
+    n = len(offsets) - 1
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    slots = np.zeros(size, np.int32)
+    mask = np.uint64(size - 1)
+    first = np.empty(n, np.int32)
+    for c in range(n):
+        h = np.uint64(offsets[c + 1] - offsets[c])
+        for i in range(offsets[c], offsets[c + 1]):
+            h = mixed(h, items[i])
+        at = h & mask
+        while True:
+            d = slots[at] - 1
+            if d < 0:
+                slots[at] = c + 1
+                first[c] = c
+                break
+            same = offsets[c + 1] - offsets[c] == offsets[d + 1] - offsets[d]
+            if same:
+                shift = offsets[d] - offsets[c]
+                for i in range(offsets[c], offsets[c + 1]):
+                    if items[i] != items[i + shift]:
+                        same = False
+                        break
+            if same:
+                first[c] = d
+                break
+            at = (at + np.uint64(1)) & mask
+    return first
+
+
+@kernel
+def sort_within(items, offsets):  # type: ignore[no-untyped-def]
+    """Sort each slice in place; slices are short, so by insertion."""
+    for c in range(len(offsets) - 1):
+        for i in range(offsets[c] + 1, offsets[c + 1]):
+            value = items[i]
+            j = i - 1
+            while j >= offsets[c] and items[j] > value:
+                items[j + 1] = items[j]
+                j -= 1
+            items[j + 1] = value

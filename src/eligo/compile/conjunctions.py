@@ -1,0 +1,82 @@
+"""The unit that the indexes know: a set of conjunctions over one numbering of spaces.
+
+    conjunction c   predicates items[offsets[c] … offsets[c+1]], numbers of `predicates`, ascending
+
+Everything here is derived from `Compiled`, so a merge can throw it away and derive it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from eligo.compile.compiled import I32, I64, Arrays, Compiled, sort_within
+from eligo.compile.predicates import Predicates, build_predicates
+from eligo.compile.spaces import Spaces, build_spaces
+from eligo.compile.strings import Strings
+
+
+@dataclass(frozen=True)
+class Conjunctions:
+    """Spaces, predicates and conjunctions of one segment."""
+
+    spaces: Spaces
+    predicates: Predicates
+    offsets: I64
+    items: I32
+    strings: Strings
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def space_handle(self) -> object:
+        return self.spaces.handle(self.strings)
+
+    @cached_property
+    def predicate_handle(self) -> object:
+        return self.predicates.handle()
+
+    def arrays(self) -> Arrays:
+        return {
+            **{f"spaces.{name}": array for name, array in self.spaces.arrays().items()},
+            **{f"predicates.{name}": array for name, array in self.predicates.arrays().items()},
+            "conjunctions.items": self.items,
+        }
+
+    def text_attributes(self) -> I32:
+        """Attributes whose events must bring the bytes of their strings: some predicate is about order or a pattern."""
+        wanted = self.spaces.string_ordered.astype(np.bool_)
+        wanted[self.predicates.attribute()[self.predicates.pattern >= 0]] = True
+        return np.nonzero(wanted)[0].astype(np.int32)
+
+    def pattern_attributes(self) -> I32:
+        """Attributes with a pattern that only the text itself can answer."""
+        return np.unique(self.predicates.attribute()[self.predicates.pattern >= 0])
+
+
+def build_conjunctions(compiled: Compiled, strings: Strings, attributes: int) -> Conjunctions:
+    spaces, low, high = build_spaces(compiled, strings, attributes)
+    predicates, order = build_predicates(compiled, low, high, strings, attributes)
+    renumbered = np.empty(len(order), np.int32)
+    renumbered[order] = np.arange(len(order), dtype=np.int32)
+    items = renumbered[compiled.conjunction] if len(order) else compiled.conjunction
+    sort_within(items, compiled.conjunction_offsets)
+    return Conjunctions(spaces, predicates, compiled.conjunction_offsets, items, strings)
+
+
+def restore_conjunctions(arrays: Arrays, compiled: Compiled, strings: Strings) -> Conjunctions:
+    """What `arrays` gave, as loaded from a snapshot."""
+
+    def part(prefix: str) -> Arrays:
+        return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+
+    return Conjunctions(
+        Spaces(**part("spaces.")),  # type: ignore[arg-type]
+        Predicates(**part("predicates.")),  # type: ignore[arg-type]
+        compiled.conjunction_offsets,
+        arrays["conjunctions.items"],  # type: ignore[arg-type]
+        strings,
+    )

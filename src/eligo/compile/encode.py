@@ -1,0 +1,213 @@
+"""From an event as a dict to entries of an event buffer.
+
+This is the single-event path: Python runs a few lines for each attribute, so the usual kinds are told by their exact type
+and written through memory views; everything rarer goes the long way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+
+from eligo.compile import codes
+from eligo.compile.attributes import Attributes
+from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
+from eligo.errors import EventError
+from eligo.language.ranges import Range
+from eligo.language.values import BOOLEAN, NUMBER, STRING, Cut, microseconds, range_set
+
+SEVERAL, TEXT, PATTERN = 1, 2, 4  # what is special about an attribute: several values, bytes needed, a pattern
+
+_SHOWN = 60
+
+
+class Encoder:
+    """Encodes events for one state of the rules: their attributes, strings, and what is special about some of them."""
+
+    def __init__(self, attributes: Attributes, strings: Strings, special: dict[str, int]) -> None:
+        self.strings = strings
+        self.special = special
+        self.metas = {name: number << 8 for name, number in attributes.numbers.items()}
+        self.paths = {name[:dot] for name in self.metas for dot in range(len(name)) if name[dot] == "."}
+
+    def encode(self, event: Mapping[str, Any], buffer: EventBuffer) -> None:
+        """Append an event to the buffer. On an error the buffer is as before."""
+        if buffer.count + len(event) > len(buffer.meta):
+            buffer.grow()
+            return self.encode(event, buffer)
+        metas, special, hits = self.metas, self.special, self.strings.hits
+        meta_view, key_view = buffer.meta_view, buffer.key_view
+        n = buffer.count
+        try:
+            for name, value in event.items():
+                meta = metas.get(name)
+                if meta is None:
+                    if name in self.paths and isinstance(value, Mapping):
+                        return self.encode(self._flat(event), buffer)
+                    continue
+                kind = type(value)
+                if special and name in special:
+                    return self._encode_all(event, buffer)
+                if kind is str:
+                    meta_view[n] = meta + 13
+                    number = hits.get(value)
+                    key_view[n] = self.strings.number(value) if number is None else number
+                elif kind is int:
+                    meta_view[n] = meta + 1
+                    key_view[n] = value
+                elif kind is float:
+                    if value != value:
+                        continue
+                    meta_view[n] = meta + 3
+                    buffer.float_view[n] = value
+                elif value is None:
+                    continue
+                elif kind is bool:
+                    meta_view[n] = meta + 5
+                    key_view[n] = value
+                else:
+                    return self._encode_all(event, buffer)
+                n += 1
+        except (ValueError, TypeError, UnicodeEncodeError, AttributeError):
+            return self._encode_all(event, buffer)
+        buffer.close_event(n)
+        return None
+
+    def _flat(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Nested values under their dotted names; a name given twice is an error."""
+        flat: dict[str, Any] = {}
+        todo: list[tuple[str, Mapping[str, Any]]] = [("", event)]
+        while todo:
+            prefix, inner = todo.pop()
+            for key, value in inner.items():
+                name = f"{prefix}{key}"
+                if isinstance(value, Mapping) and name in self.paths and name not in self.metas:
+                    todo.append((f"{name}.", value))
+                elif name in self.metas and value is not None and value == value:
+                    if name in flat:
+                        raise EventError(
+                            f"attribute {name!r} is given twice, under its flat name and along its path: drop one"
+                        )
+                    flat[name] = value
+        return flat
+
+    def _encode_all(self, event: Mapping[str, Any], buffer: EventBuffer) -> None:
+        """The long way, for any value."""
+        if not isinstance(event, Mapping):
+            raise EventError(
+                f"an event is a mapping from attribute to value, not {type(event).__name__}: {_show(event)}"
+            )
+        before = buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs
+        n, runs = buffer.count, 0
+        try:
+            for name, value in event.items():
+                meta = self.metas.get(name)
+                if meta is None:
+                    if name in self.paths and isinstance(value, Mapping):
+                        buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
+                        return self._encode_all(self._flat(event), buffer)
+                    continue
+                special = self.special.get(name, 0)
+                if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+                    if not special & SEVERAL:
+                        raise EventError(
+                            f"attribute {name!r} holds {_show(value)}, a {type(value).__name__}, but is single-valued: "
+                            f"declare it with Matcher(multi=[{name!r}]) or give one value"
+                        )
+                    entries = [entry for one in value if (entry := self._entry(name, one, special, buffer)) is not None]
+                    if not entries:
+                        entries = [(codes.NO_VALUE, 0)]
+                elif isinstance(value, Range):
+                    entries = [self._range(name, value, special, buffer)]
+                    runs += buffer.runs
+                else:
+                    entry = self._entry(name, value, special, buffer)
+                    entries = [] if entry is None else [entry]
+                while n + len(entries) > len(buffer.meta):
+                    buffer.grow()
+                for kind, key in entries:
+                    buffer.meta_view[n] = meta + kind
+                    buffer.key_view[n] = key
+                    n += 1
+        except EventError:
+            buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
+            raise
+        buffer.close_event(n, runs)
+        return None
+
+    def _entry(self, name: str, value: Any, special: int, buffer: EventBuffer) -> tuple[int, int] | None:
+        """Kind and key of one value; None for an absent one."""
+        if isinstance(value, np.generic):
+            value = value.item() if not isinstance(value, np.datetime64) else value.astype("datetime64[us]").item()
+        if value is None or value != value:
+            return None
+        if isinstance(value, bool):
+            return codes.BOOLEAN, int(value)
+        if isinstance(value, int):
+            if not -(2**63) <= value < 2**63:
+                raise EventError(
+                    f"attribute {name!r}: {_show(value)} does not fit 64 bits; give a float, or a string if it is an identifier"
+                )
+            return codes.INTEGER, int(value)
+        if isinstance(value, float):
+            return codes.RAW_FLOAT, int(np.float64(value).view(np.int64))
+        if isinstance(value, str):
+            number = self.strings.number(str(value)) if _is_text(name, value) else -1
+            if special & (TEXT | PATTERN):
+                return codes.TEXT, buffer.add_text(number, value.encode())
+            return codes.STRING, number
+        if isinstance(value, date | datetime):
+            return codes.TIME, microseconds(value)
+        raise EventError(
+            f"attribute {name!r} holds {_show(value)}, of type {type(value).__name__}; a value is a number, string, Boolean, "
+            f"date or datetime" + (f"; name a path into it, such as {name}.x" if isinstance(value, Mapping) else "")
+        )
+
+    def _range(self, name: str, value: Range, special: int, buffer: EventBuffer) -> tuple[int, int]:
+        if special & SEVERAL:
+            raise EventError(
+                f"attribute {name!r} has several values, so it cannot hold {value!r}: give a list of values"
+            )
+        if special & PATTERN:
+            raise EventError(
+                f"attribute {name!r} is asked for a `like` pattern with an inner wildcard, which {value!r} cannot answer: "
+                f"give a plain value"
+            )
+        runs = range_set(value)
+        if not runs:
+            raise EventError(f"attribute {name!r}: {value!r} allows no value at all")
+        return codes.RANGE, buffer.add_range(
+            [(*self._cut(low, buffer), *self._cut(high, buffer)) for low, high in runs]
+        )
+
+    def _cut(self, cut: Cut, buffer: EventBuffer) -> tuple[int, int, int]:
+        if len(cut) == 1:
+            return 4 * cut[0], 0, 0
+        kind, value = cut
+        if kind == NUMBER:
+            assert not isinstance(value, str)
+            return codes.number_keys(value)
+        if kind == STRING:
+            assert isinstance(value, str)
+            past = value.endswith("\0")
+            row = buffer.add_text(-1, value.removesuffix("\0").encode() if past else value.encode())
+            return codes.STRING_CUT, 2 * row + past, 0
+        assert isinstance(value, int)
+        return (codes.BOOLEAN_CUT if kind == BOOLEAN else codes.TIME_CUT), value, 0
+
+
+def _is_text(name: str, value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise EventError(f"attribute {name!r}: {_show(value)} is no valid Unicode text (a lone surrogate)") from None
+    return True
+
+
+def _show(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"

@@ -1,0 +1,189 @@
+"""Labels: where each conjunction stands in its rule's tree (complex-boolean-expressions.txt §3.1 and §4.2).
+
+Rules whose tree needs no label are told apart first. Any leaf whose interval is the whole of its rule's (the only
+conjunction of a rule, a conjunction under the root's OR) completes the rule by itself:
+
+    direct[direct_offsets[c] … [c+1]]     rules that conjunction c completes alone
+    leaf[leaf_offsets[c] … [c+1]]         leaves where it stands otherwise, as numbers of the two arrays below
+    begin, end                            intervals of those leaves, from 1 to the rule's own leaf count
+    rule_leaves[n] … rule_leaves[n+1]     leaves of rule n, in ascending order of begin
+    span[n]                               the rule's leaf count M, where its interval ends
+    leaf_rule                             the rule of every leaf
+
+Invariants of a valid labelling (§4.1): children of an OR have its interval; children of an AND divide it between them;
+no two children of ANDs, first children apart, begin at the same place. An AND of one child gives it the whole interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import I32, I64, Arrays, Compiled
+from eligo.jit import kernel
+
+
+@dataclass(frozen=True)
+class IntervalLabels:
+    """The arrays drawn above."""
+
+    direct_offsets: I64
+    direct: I32
+    leaf_offsets: I64
+    leaf: I32
+    begin: I32
+    end: I32
+    rule_leaves: I64
+    span: I32
+    leaf_rule: I32
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def interval_labels(compiled: Compiled) -> IntervalLabels:
+    """Label every tree."""
+    leaf_of = np.nonzero(compiled.tree >= 0)[0]
+    begin, end, span = label_intervals(compiled.tree, compiled.tree_offsets)
+    sizes = np.diff(compiled.tree_offsets)
+    rule = np.repeat(np.arange(compiled.rules, dtype=np.int32), sizes)[leaf_of]
+    conjunction = compiled.tree[leaf_of]
+    begin, end = begin[leaf_of], end[leaf_of]
+    whole = (begin == 1) & (end == span[rule])
+    # A rule may name one conjunction twice at its root, so pairs are made one.
+    pairs = np.unique(conjunction[whole].astype(np.int64) << 32 | rule[whole])
+    direct_offsets = _offsets(pairs >> 32, compiled.conjunctions)
+    part = ~whole
+    order = np.lexsort((begin[part], rule[part]))
+    rule, begin, end, conjunction = rule[part][order], begin[part][order], end[part][order], conjunction[part][order]
+    by_conjunction = np.argsort(conjunction, kind="stable")
+    narrow = np.uint16 if not len(end) or int(span.max()) < 65536 else np.int32
+    return IntervalLabels(
+        direct_offsets=direct_offsets,
+        direct=(pairs & 0xFFFFFFFF).astype(np.int32),
+        leaf_offsets=_offsets(conjunction, compiled.conjunctions),
+        leaf=by_conjunction.astype(np.int32),
+        begin=begin.astype(narrow),
+        end=end.astype(narrow),
+        rule_leaves=_offsets(rule, compiled.rules),
+        span=span,
+        leaf_rule=rule,
+    )
+
+
+def _offsets(numbers: NDArray[Any], size: int) -> I64:
+    counts = np.bincount(numbers.astype(np.int64), minlength=size)
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
+
+
+@kernel
+def label_intervals(tree, offsets):  # type: ignore[no-untyped-def]
+    """LABEL (§4.2, Algorithm 4) for all rules: begin and end of every tree token, and every rule's leaf count.
+
+    The recursion is a loop over the prefix order. M is the rule's own leaf count.
+    """
+    n = len(tree)
+    begin, end = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    rules = len(offsets) - 1
+    span = np.zeros(rules, np.int32)
+    deepest = 1
+    for r in range(rules):
+        deepest = max(deepest, offsets[r + 1] - offsets[r])
+    size = np.zeros(deepest, np.int32)  # leaves below each token of the rule at hand
+    after = np.zeros(deepest, np.int32)  # token after its subtree
+    for r in range(rules):
+        first, stop = offsets[r], offsets[r + 1]
+        # Subtrees from the last token to the first: children stand behind their parent.
+        for t in range(stop - 1, first - 1, -1):
+            if tree[t] >= 0:
+                size[t - first], after[t - first] = 1, t + 1 - first
+            else:
+                total, child = 0, t + 1 - first
+                for _ in range((-tree[t]) // 2):
+                    total += size[child]
+                    child = after[child]
+                size[t - first], after[t - first] = total, child
+        if stop > first:
+            span[r] = size[0]
+            begin[first], end[first] = 1, size[0]
+        left = 0  # leaves before the token, in prefix order
+        for t in range(first, stop):
+            if tree[t] >= 0:
+                left += 1
+                continue
+            children = (-tree[t]) // 2
+            child = t + 1 - first
+            current = begin[t]
+            for k in range(children):
+                c = first + child
+                if tree[t] & 1:  # OR
+                    begin[c], end[c] = begin[t], end[t]
+                else:
+                    begin[c] = current
+                    if k == children - 1:
+                        end[c] = end[t]
+                    elif k == 0:
+                        end[c] = left + size[child]
+                    else:
+                        end[c] = current + size[child] - 1
+                    current = end[c] + 1
+                child = after[child]
+    return begin, end, span
+
+
+@kernel
+def dewey_components(tree, offsets):  # type: ignore[no-untyped-def]
+    """Dewey IDs (§3.1) of all leaves: for leaf i the components parts[starts[i] … starts[i+1]], from the root down.
+
+    A component is 2 * child number, + 1 where the child is the last one of an AND (the paper's *). The root counts as an
+    AND: an OR or a lone conjunction gets an artificial one above it. Children of ORs carry no mark.
+    """
+    rules = len(offsets) - 1
+    leaves = 0
+    for t in range(len(tree)):
+        if tree[t] >= 0:
+            leaves += 1
+    starts = np.zeros(leaves + 1, np.int64)
+    parts = np.zeros(max(16, 4 * leaves), np.int32)
+    used, leaf = 0, 0
+    path = np.zeros(16, np.int32)  # component of every level
+    waiting = np.zeros(16, np.int32)  # children of the level's node still to come
+    is_and = np.zeros(16, np.bool_)
+    for r in range(rules):
+        depth = 0
+        if offsets[r + 1] > offsets[r] and (tree[offsets[r]] >= 0 or tree[offsets[r]] & 1):
+            path[0], waiting[0], is_and[0], depth = 0, 1, True, 1
+        for t in range(offsets[r], offsets[r + 1]):
+            if depth > 0:
+                waiting[depth - 1] -= 1
+                number = (path[depth - 1] >> 1) + 1
+                path[depth - 1] = 2 * number + (1 if is_and[depth - 1] and waiting[depth - 1] == 0 else 0)
+            if tree[t] >= 0:
+                while used + depth > len(parts):
+                    bigger = np.zeros(2 * len(parts), np.int32)
+                    bigger[:used] = parts[:used]
+                    parts = bigger
+                for k in range(depth):
+                    parts[used + k] = path[k]
+                used += depth
+                leaf += 1
+                starts[leaf] = used
+                while depth > 0 and waiting[depth - 1] == 0:
+                    depth -= 1
+                continue
+            if depth == len(path):
+                more = np.zeros(2 * depth, np.int32)
+                more[:depth] = path
+                path = more
+                more = np.zeros(2 * depth, np.int32)
+                more[:depth] = waiting
+                waiting = more
+                flags = np.zeros(2 * depth, np.bool_)
+                flags[:depth] = is_and
+                is_and = flags
+            path[depth], waiting[depth], is_and[depth] = 0, (-tree[t]) // 2, tree[t] & 1 == 0
+            depth += 1
+    return starts, parts[:used]

@@ -1,0 +1,235 @@
+"""Predicates as sets of spaces, in the order that checking them wants.
+
+    attribute a     predicates attribute_offsets[a] … [a+1]; those up to plain_stop[a] are plain: one run of spaces, and
+                    nothing else to ask
+    predicate p     hull low[p] … high[p] of its spaces; flags[p]; runs run_offsets[p] … [p+1] of run_low / run_high;
+                    pattern[p]: row of the pattern table (pattern_offsets, pattern_data), -1 for none
+
+Invariant: predicates are sorted by attribute, plain ones first. `order` of `build_predicates` tells where each came from.
+
+The *truth* of an event is a byte for every predicate. Those of absent attributes are always the same (`absent_truth`), so
+for each event only the predicates of its own attributes are computed, one streaming loop each, and put back afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+from numpy.typing import NDArray
+
+from eligo.compile import codes
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, kept_slices
+from eligo.compile.strings import Strings
+from eligo.jit import inline, kernel
+
+_NOT_PLAIN = codes.ALL_VALUES | codes.RESIDUAL
+
+
+@dataclass(frozen=True)
+class Predicates:
+    """The arrays drawn above; `handle` is what kernels take."""
+
+    attribute_offsets: I32
+    plain_stop: I32
+    low: I32
+    high: I32
+    flags: U8
+    run_offsets: I32
+    run_low: I32
+    run_high: I32
+    pattern: I32
+    pattern_offsets: I64
+    pattern_data: U8
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def handle(self) -> object:
+        return make_predicate_handle(*self.arrays().values())
+
+    def absent_truth(self) -> U8:
+        """The truth of an event without attributes, and one entry more that is always true."""
+        return np.append(self.flags & codes.ABSENT_HOLDS, np.uint8(1))
+
+    def attribute(self) -> I32:
+        """The attribute of every predicate."""
+        counts = np.diff(self.attribute_offsets)
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+
+def build_predicates(
+    compiled: Compiled, low: I32, high: I32, strings: Strings, attributes: int
+) -> tuple[Predicates, NDArray[np.int64]]:
+    """Predicates in checking order from the spaces of their runs, and the old number of each."""
+    runs = np.diff(compiled.run_offsets)
+    plain = (runs == 1) & (compiled.flags & _NOT_PLAIN == 0)
+    order = np.lexsort((~plain, compiled.attribute))
+    starts = compiled.run_offsets[:-1][order]
+    sizes = runs[order]
+    run_offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+    take = np.arange(run_offsets[-1]) + np.repeat(starts - run_offsets[:-1], sizes)
+    run_low, run_high = low[take], high[take]
+    some = sizes > 0
+    hull_low = np.ones(len(order), np.int32)
+    hull_high = np.zeros(len(order), np.int32)  # no space at all: low above high
+    hull_low[some] = run_low[run_offsets[:-1][some]]
+    hull_high[some] = run_high[run_offsets[1:][some] - 1]
+    counts = np.bincount(compiled.attribute, minlength=attributes)
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)
+    plains = np.bincount(compiled.attribute[plain], minlength=attributes)
+    pattern = compiled.pattern[order]
+    used = np.unique(pattern[pattern >= 0])
+    data, string_offsets = strings.arrays()
+    keep = np.zeros(len(string_offsets) - 1, np.bool_)
+    keep[used] = True
+    pattern_data, pattern_offsets = kept_slices(data, string_offsets, keep)
+    row = np.full(len(string_offsets), -1, np.int32)
+    row[used] = np.arange(len(used), dtype=np.int32)
+    if len(used) == 0:
+        pattern_data, pattern_offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    return (
+        Predicates(
+            attribute_offsets=offsets,
+            plain_stop=(offsets[:-1] + plains).astype(np.int32),
+            low=hull_low,
+            high=hull_high,
+            flags=compiled.flags[order],
+            run_offsets=run_offsets.astype(np.int32),
+            run_low=run_low,
+            run_high=run_high,
+            pattern=np.where(pattern >= 0, row[pattern], -1).astype(np.int32),
+            pattern_offsets=pattern_offsets,
+            pattern_data=pattern_data.astype(np.uint8),
+        ),
+        order,
+    )
+
+
+@structref.register
+class PredicateHandleType(types.StructRef):
+    """The arrays of `Predicates` as one argument of kernels."""
+
+
+class PredicateHandle(structref.StructRefProxy):
+    pass
+
+
+structref.define_proxy(PredicateHandle, PredicateHandleType, [field.name for field in fields(Predicates)])
+
+
+@kernel
+def make_predicate_handle(  # type: ignore[no-untyped-def]
+    attribute_offsets, plain_stop, low, high, flags, run_offsets, run_low, run_high, pattern, pattern_offsets, pattern_data
+):  # fmt: skip
+    return PredicateHandle(
+        attribute_offsets, plain_stop, low, high, flags, run_offsets, run_low, run_high, pattern, pattern_offsets,
+        pattern_data,
+    )  # fmt: skip
+
+
+@inline
+def meets(p, predicate, low, high):  # type: ignore[no-untyped-def]
+    """Whether some space from low to high belongs to the predicate."""
+    if high < p.low[predicate] or low > p.high[predicate]:
+        return False
+    first, last = p.run_offsets[predicate], p.run_offsets[predicate + 1] - 1
+    while first < last:  # the first run that does not end below `low`
+        middle = (first + last) >> 1
+        if p.run_high[middle] < low:
+            first = middle + 1
+        else:
+            last = middle
+    return p.run_low[first] <= high
+
+
+@inline
+def holds(p, predicate, e, first, stop):  # type: ignore[no-untyped-def]
+    """Whether the located entries first … stop-1, all those of its attribute, satisfy the predicate."""
+    flags = p.flags[predicate]
+    every = flags & codes.ALL_VALUES != 0
+    for j in range(first, stop):
+        low, high = e.at_low[j], e.at_high[j]
+        if low > high:
+            continue  # a list without values has none that satisfies, and none that does not
+        good = meets(p, predicate, low, high)
+        if good and flags & codes.RESIDUAL != 0:
+            # Values of another kind match no pattern.
+            matched = e.at_text[j] >= 0 and like(p, p.pattern[predicate], e, e.at_text[j])
+            good = matched != (flags & codes.RESIDUAL_NEGATED != 0)
+        if good != every:
+            return good
+    return every
+
+
+@inline
+def like(p, pattern, e, row):  # type: ignore[no-untyped-def]
+    """SQL's LIKE over UTF-8: `%` is any text, `_` is one character. Greedy, going back to the last `%` on a mismatch."""
+    at, stop = p.pattern_offsets[pattern], p.pattern_offsets[pattern + 1]
+    i, end = e.text_low[row], e.text_high[row]
+    star, resume = np.int64(-1), np.int64(0)
+    while i < end:
+        matched = False
+        if at < stop and p.pattern_data[at] == 37:  # %
+            star, resume = at, i
+            at += 1
+            continue
+        if at < stop and p.pattern_data[at] == 95:  # _
+            if e.text[i] & 0xC0 != 0x80:  # not in the middle of a character
+                i += 1
+                while i < end and e.text[i] & 0xC0 == 0x80:
+                    i += 1
+                at += 1
+                matched = True
+        elif at < stop and p.pattern_data[at] == e.text[i]:
+            i += 1
+            at += 1
+            matched = True
+        if not matched:
+            if star < 0:
+                return False
+            resume += 1
+            i = resume
+            at = star + 1
+    while at < stop and p.pattern_data[at] == 37:
+        at += 1
+    return at == stop
+
+
+@inline
+def fill_truth(p, e, n, truth):  # type: ignore[no-untyped-def]
+    """The truth of an event with n located entries, given that `truth` is that of an event without attributes."""
+    first = 0
+    while first < n:
+        attribute = e.at_attribute[first]
+        stop = first + 1
+        while stop < n and e.at_attribute[stop] == attribute:
+            stop += 1
+        start, plain = p.attribute_offsets[attribute], p.plain_stop[attribute]
+        low, high = p.low, p.high
+        if stop == first + 1:
+            at_low, at_high = e.at_low[first], e.at_high[first]
+            for q in range(start, plain):
+                truth[q] = (low[q] <= at_high) & (at_low <= high[q]) & (at_low <= at_high)
+        else:
+            for q in range(start, plain):
+                truth[q] = holds(p, q, e, first, stop)
+        for q in range(plain, p.attribute_offsets[attribute + 1]):
+            truth[q] = holds(p, q, e, first, stop)
+        first = stop
+
+
+@inline
+def restore_truth(p, e, n, truth):  # type: ignore[no-untyped-def]
+    """Undo `fill_truth`."""
+    for j in range(n):
+        attribute = e.at_attribute[j]
+        if j > 0 and e.at_attribute[j - 1] == attribute:
+            continue
+        for q in range(p.attribute_offsets[attribute], p.attribute_offsets[attribute + 1]):
+            truth[q] = p.flags[q] & codes.ABSENT_HOLDS

@@ -1,0 +1,403 @@
+"""Spaces: every attribute's values cut where some predicate changes its answer, and numbered.
+
+For each attribute the cuts of all its predicates, sorted, divide the values into spaces 0, 1, 2, …; numbers first, then
+Booleans, times and strings:
+
+    attribute a    │ number spaces │ Boolean │ time spaces │ string spaces │
+                   0               boolean_base[a]         string_base[a]  space_count[a]
+                                             time_base[a]
+
+    number cuts    number_offsets[a] … [a+1] of number_int / number_float: the least integer and the least float at or above
+                   each cut; only the first number_ints[a] of them have an integer above
+    time cuts      time_offsets[a] … of time_cuts
+    string cuts    string_offsets[a] … of string_cuts: 2 * string number, + 1 where the cut lies after that string
+
+Invariant: a value v of a kind falls in space base + (number of that kind's cuts at or below v), and every predicate is a
+union of spaces. Strings that rules name are found by hash: slot_keys holds attribute << 32 | string number, slot_spaces
+the space. A string that no rule names lies in some gap; where no predicate tells gaps apart (`string_ordered` is 0) it is
+put in the last one, else its bytes are searched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+from numpy.typing import NDArray
+
+from eligo.compile import codes
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, mixed
+from eligo.compile.strings import Strings
+from eligo.jit import inline, kernel
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """The arrays drawn above; `handle` is what kernels take."""
+
+    number_offsets: I32
+    number_ints: I32
+    number_int: I64
+    number_float: I64
+    boolean_split: U8
+    time_offsets: I32
+    time_cuts: I64
+    string_offsets: I32
+    string_cuts: I64
+    string_ordered: U8
+    boolean_base: I32
+    time_base: I32
+    string_base: I32
+    space_count: I32
+    slot_keys: I64
+    slot_spaces: I32
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def handle(self, strings: Strings) -> object:
+        """The kernels' argument, with the bytes of the strings that the cuts name."""
+        return make_space_handle(*self.arrays().values(), *strings.arrays())
+
+
+def build_spaces(compiled: Compiled, strings: Strings, attributes: int) -> tuple[Spaces, I32, I32]:
+    """The spaces of all the predicates, and for every run its first and last space."""
+    of_run = np.repeat(compiled.attribute, np.diff(compiled.run_offsets))
+    attribute = np.concatenate((of_run, of_run))
+    kind = np.concatenate((compiled.low_kind, compiled.high_kind))
+    key = np.concatenate((compiled.low_key, compiled.high_key))
+    key2 = np.concatenate((compiled.low_key2, compiled.high_key2))
+
+    number = _Cuts(
+        attribute, attributes, (kind == codes.NUMBER_CUT) | (kind == codes.HIGH_NUMBER_CUT), (kind, key, key2)
+    )
+    time = _Cuts(attribute, attributes, kind == codes.TIME_CUT, (key,))
+    text_rows = kind == codes.STRING_CUT
+    data, offsets = strings.arrays()
+    used = np.unique(key[text_rows] >> 1)
+    ranks = np.zeros(len(strings) + 1, np.int64)
+    ranks[sorted_strings(data, offsets, used)] = np.arange(len(used))
+    rank = np.where(text_rows, 2 * ranks[np.where(text_rows, key >> 1, 0)] + (key & 1), 0)
+    string = _Cuts(attribute, attributes, text_rows, (rank, key))
+
+    split = np.zeros(attributes, np.uint8)
+    split[attribute[kind == codes.BOOLEAN_CUT]] = 1
+    boolean_base = (number.counts + 1).astype(np.int32)
+    time_base = boolean_base + 1 + split
+    string_base = (time_base + time.counts + 1).astype(np.int32)
+    space_count = (string_base + string.counts + 1).astype(np.int32)
+    bases = np.stack(
+        (np.zeros(attributes, np.int32), boolean_base, time_base.astype(np.int32), string_base, space_count)
+    )
+
+    # A cut's place among the spaces: the first space above it.
+    place = bases[np.minimum(kind >> 2, 4), attribute].astype(np.int64)
+    for cuts in (number, time, string):
+        place[cuts.rows] += cuts.positions + 1
+    place[kind == codes.BOOLEAN_CUT] += 1
+    runs = len(of_run)
+    low, high = place[:runs].astype(np.int32), (place[runs:] - 1).astype(np.int32)
+
+    cut_kind, cut_int, cut_float = number.values
+    keys, spaces = string_slots(string.offsets, string.values[1], string_base)
+    ordered = _ordered_strings(compiled, low, high, string, string_base, strings.number(""))
+    ints = np.bincount(number.attributes[cut_kind == codes.NUMBER_CUT], minlength=attributes)
+    return (
+        Spaces(
+            number_offsets=number.offsets,
+            number_ints=ints.astype(np.int32),
+            number_int=cut_int,
+            number_float=cut_float,
+            boolean_split=split,
+            time_offsets=time.offsets,
+            time_cuts=time.values[0],
+            string_offsets=string.offsets,
+            string_cuts=string.values[1],
+            string_ordered=ordered,
+            boolean_base=boolean_base,
+            time_base=time_base.astype(np.int32),
+            string_base=string_base,
+            space_count=space_count,
+            slot_keys=keys,
+            slot_spaces=spaces,
+        ),
+        low,
+        high,
+    )
+
+
+class _Cuts:
+    """The different cuts of one kind, sorted by attribute and place, and where each given cut stands among them."""
+
+    def __init__(
+        self, attribute: I32, attributes: int, rows: NDArray[np.bool_], keys: tuple[NDArray[Any], ...]
+    ) -> None:
+        self.rows = np.nonzero(rows)[0]
+        columns = [attribute[self.rows], *(np.asarray(k)[self.rows] for k in keys)]
+        order = np.lexsort(columns[::-1])
+        columns = [column[order] for column in columns]
+        new = np.ones(len(order), np.bool_)
+        if len(order) > 1:
+            new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+        self.attributes = columns[0][new]
+        self.values = [np.ascontiguousarray(column[new]) for column in columns[1:]]
+        self.counts = np.bincount(self.attributes, minlength=attributes).astype(np.int32)
+        self.offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(self.counts))).astype(np.int32)
+        self.positions = np.empty(len(order), np.int64)
+        self.positions[order] = np.cumsum(new) - 1 - self.offsets[columns[0]]
+
+
+def _ordered_strings(compiled: Compiled, low: I32, high: I32, cuts: _Cuts, base: I32, empty: int) -> U8:
+    """Whether some predicate holds in one gap between the named strings and not in another, for every attribute."""
+    attributes = len(base)
+    starts = cuts.offsets[:-1].astype(np.int64) + np.arange(attributes)  # one space more than cuts for each attribute
+    gap = np.ones(len(cuts.attributes) + attributes + 1, np.int64)
+    key = cuts.values[1]
+    if len(key):
+        point = np.zeros(len(key), np.bool_)
+        same = (cuts.attributes[1:] == cuts.attributes[:-1]) & (key[1:] == key[:-1] + 1) & (key[:-1] % 2 == 0)
+        point[1:] = same  # the space below the cut "after s" is s alone when "before s" is the cut before it
+        if empty >= 0:
+            first = np.zeros(len(key), np.bool_)
+            first[cuts.offsets[:-1][cuts.counts > 0]] = True
+            point |= first & (key == 2 * empty + 1)  # nothing lies below the empty string
+        gap[(np.arange(len(key)) + cuts.attributes)[point]] = 0
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(gap)))
+    of_run = np.repeat(compiled.attribute, np.diff(compiled.run_offsets))
+    # Spaces of a run that are string spaces, as positions in `gap`.
+    from_ = starts[of_run] + np.maximum(low - base[of_run], 0)
+    to = starts[of_run] + np.maximum(high + 1 - base[of_run], 0)
+    covered = np.zeros(len(compiled.attribute), np.int64)
+    np.add.at(covered, np.repeat(np.arange(len(covered)), np.diff(compiled.run_offsets)), before[to] - before[from_])
+    total = before[starts + cuts.counts + 1] - before[starts]
+    partly = (covered > 0) & (covered < total[compiled.attribute])
+    ordered = np.zeros(attributes, np.uint8)
+    ordered[compiled.attribute[partly]] = 1
+    return ordered
+
+
+@kernel
+def sorted_strings(data, offsets, numbers):  # type: ignore[no-untyped-def]
+    """The string numbers in the order of their strings: merge sort, which compares least."""
+    n = len(numbers)
+    source = numbers.astype(np.int64)
+    target = np.empty(n, np.int64)
+    width = 1
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle = min(start + width, n)
+            stop = min(start + 2 * width, n)
+            i, j = start, middle
+            for k in range(start, stop):
+                take_left = j >= stop
+                if not take_left and i < middle:
+                    a, a_end = offsets[source[i]], offsets[source[i] + 1]
+                    b, b_end = offsets[source[j]], offsets[source[j] + 1]
+                    while a < a_end and b < b_end and data[a] == data[b]:
+                        a += 1
+                        b += 1
+                    take_left = a == a_end or (b < b_end and data[a] < data[b])
+                if take_left:
+                    target[k] = source[i]
+                    i += 1
+                else:
+                    target[k] = source[j]
+                    j += 1
+        source, target = target, source
+        width *= 2
+    return source
+
+
+@kernel
+def string_slots(offsets, cuts, base):  # type: ignore[no-untyped-def]
+    """The hash table from (attribute, string number) to the string's space."""
+    size = 16
+    while size < 2 * len(cuts):
+        size *= 2
+    keys = np.full(size, -1, np.int64)
+    spaces = np.zeros(size, np.int32)
+    mask = np.uint64(size - 1)
+    for attribute in range(len(offsets) - 1):
+        for i in range(offsets[attribute], offsets[attribute + 1]):
+            key = np.int64(attribute) << 32 | (cuts[i] >> 1)
+            at = mixed(np.uint64(0), key) & mask
+            while keys[at] != -1 and keys[at] != key:
+                at = (at + np.uint64(1)) & mask
+            if keys[at] == -1:
+                keys[at] = key
+                # The cut "before s" lies below s, the cut "after s" does not.
+                spaces[at] = base[attribute] + (i - offsets[attribute]) + (1 - (cuts[i] & 1))
+    return keys, spaces
+
+
+@structref.register
+class SpaceHandleType(types.StructRef):
+    """The arrays of `Spaces` as one argument of kernels."""
+
+
+class SpaceHandle(structref.StructRefProxy):
+    pass
+
+
+structref.define_proxy(SpaceHandle, SpaceHandleType, [*(field.name for field in fields(Spaces)), "data", "offsets"])
+
+
+@kernel
+def make_space_handle(  # type: ignore[no-untyped-def]
+    number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
+    string_cuts, string_ordered, boolean_base, time_base, string_base, space_count, slot_keys, slot_spaces, data, offsets,
+):  # fmt: skip
+    return SpaceHandle(
+        number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
+        string_cuts, string_ordered, boolean_base, time_base, string_base, space_count, slot_keys, slot_spaces, data,
+        offsets,
+    )  # fmt: skip
+
+
+@inline
+def number_cuts(s, attribute, whole, value):  # type: ignore[no-untyped-def]
+    """How many number cuts lie at or below an integer (whole) or a float given by its ordered bits."""
+    low = s.number_offsets[attribute]
+    if whole:
+        high = low + s.number_ints[attribute]
+        cuts = s.number_int
+    else:
+        high = s.number_offsets[attribute + 1]
+        cuts = s.number_float
+    first = low
+    while low < high:
+        middle = (low + high) >> 1
+        if cuts[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
+
+
+@inline
+def time_cuts(s, attribute, value):  # type: ignore[no-untyped-def]
+    """How many time cuts lie at or below a moment."""
+    low = first = s.time_offsets[attribute]
+    high = s.time_offsets[attribute + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if s.time_cuts[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
+
+
+@inline
+def string_cuts(s, attribute, e, row, above):  # type: ignore[no-untyped-def]
+    """How many string cuts lie at or below the string in that row of the events' text table (2 * row + above: after it)."""
+    low = first = s.string_offsets[attribute]
+    high = s.string_offsets[attribute + 1]
+    start, stop = e.text_low[row], e.text_high[row]
+    while low < high:
+        middle = (low + high) >> 1
+        number = s.string_cuts[middle] >> 1
+        a, a_end, b = s.offsets[number], s.offsets[number + 1], start
+        while a < a_end and b < stop and s.data[a] == e.text[b]:
+            a += 1
+            b += 1
+        if a == a_end and b == stop:
+            below = (s.string_cuts[middle] & 1) <= above
+        else:
+            below = a == a_end or (b < stop and s.data[a] < e.text[b])
+        if below:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first
+
+
+@inline
+def named_string(s, attribute, number):  # type: ignore[no-untyped-def]
+    """The space of a string by its number, or -1 where no cut of the attribute names it."""
+    if number < 0:
+        return np.int32(-1)
+    mask = np.uint64(len(s.slot_keys) - 1)
+    key = np.int64(attribute) << 32 | number
+    at = mixed(np.uint64(0), key) & mask
+    while s.slot_keys[at] != -1:
+        if s.slot_keys[at] == key:
+            return s.slot_spaces[at]
+        at = (at + np.uint64(1)) & mask
+    return np.int32(-1)
+
+
+@inline
+def space_of_string(s, attribute, number, e, row):  # type: ignore[no-untyped-def]
+    """The space of a string; `row` is -1 where the event brought no bytes because no predicate needs them."""
+    space = named_string(s, attribute, number)
+    if space >= 0:
+        return space
+    if row < 0 or s.string_ordered[attribute] == 0:
+        return s.space_count[attribute] - np.int32(1)
+    return np.int32(s.string_base[attribute] + string_cuts(s, attribute, e, row, 0))
+
+
+@inline
+def low_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def]
+    """The space of the first value above a cut."""
+    if kind == codes.NUMBER_CUT:
+        return np.int32(min(number_cuts(s, attribute, True, key), number_cuts(s, attribute, False, key2)))
+    if kind == codes.HIGH_NUMBER_CUT:
+        return np.int32(number_cuts(s, attribute, False, key2))
+    if kind == codes.START_BOOLEAN:
+        return s.boolean_base[attribute]
+    if kind == codes.BOOLEAN_CUT:
+        return np.int32(s.boolean_base[attribute] + s.boolean_split[attribute])
+    if kind == codes.START_TIME:
+        return s.time_base[attribute]
+    if kind == codes.TIME_CUT:
+        return np.int32(s.time_base[attribute] + time_cuts(s, attribute, key))
+    if kind == codes.START_STRING:
+        return s.string_base[attribute]
+    if kind == codes.STRING_CUT:
+        return np.int32(s.string_base[attribute] + string_cuts(s, attribute, e, key >> 1, key & 1))
+    return np.int32(0) if kind == codes.START_NUMBER else s.space_count[attribute]
+
+
+@inline
+def high_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def]
+    """The space of the last value below a cut."""
+    space = low_space(s, attribute, kind, key, key2, e)
+    if (kind & 3) == 0:
+        return space - np.int32(1)
+    if kind == codes.TIME_CUT:
+        return np.int32(s.time_base[attribute] + time_cuts(s, attribute, key - 1))
+    if kind == codes.BOOLEAN_CUT:
+        return s.boolean_base[attribute]
+    if kind == codes.STRING_CUT:
+        # The cut itself is one of the attribute's when the last cut at or below it is equal to it.
+        last = s.string_offsets[attribute] + (space - s.string_base[attribute]) - 1
+        if last >= s.string_offsets[attribute] and same_string_cut(s, s.string_cuts[last], e, key):
+            return space - np.int32(1)
+        return space
+    last = s.number_offsets[attribute] + space - 1
+    if last >= s.number_offsets[attribute] and s.number_float[last] == key2:
+        has_int = last < s.number_offsets[attribute] + s.number_ints[attribute]
+        if (kind == codes.NUMBER_CUT and has_int and s.number_int[last] == key) or (
+            kind == codes.HIGH_NUMBER_CUT and not has_int
+        ):
+            return space - np.int32(1)
+    return space
+
+
+@inline
+def same_string_cut(s, cut, e, key):  # type: ignore[no-untyped-def]
+    if (cut & 1) != (key & 1):
+        return False
+    a, a_end = s.offsets[cut >> 1], s.offsets[(cut >> 1) + 1]
+    b, b_end = e.text_low[key >> 1], e.text_high[key >> 1]
+    if a_end - a != b_end - b:
+        return False
+    for i in range(a_end - a):
+        if s.data[a + i] != e.text[b + i]:
+            return False
+    return True
