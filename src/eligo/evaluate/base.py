@@ -1,0 +1,52 @@
+"""The protocol of an evaluator: which rules do the satisfied conjunctions complete?"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
+
+
+class EvaluatorScratch:
+    """Private memory of one evaluation at a time: `matched` receives rules."""
+
+    def __init__(self, rules: int) -> None:
+        self.matched = np.zeros(rules + max(1024, rules // 4), np.int32)
+
+
+class Evaluator(ABC):
+    """Built from the trees of one segment; never changed."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def build(cls, compiled: Compiled) -> Evaluator: ...
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, compiled: Compiled, arrays: Arrays) -> Evaluator: ...
+
+    @abstractmethod
+    def arrays(self) -> Arrays: ...
+
+    @abstractmethod
+    def scratch(self) -> Any: ...
+
+    @abstractmethod
+    def evaluate(self, found: I32, count: int, allowed: U8, scratch: Any) -> int:
+        """Put the rules completed by found[:count] into scratch.matched, ascending; how many.
+
+        `allowed` has a byte for each rule, 0 for those to leave out, or no bytes at all when none are.
+        """
+
+    @abstractmethod
+    def evaluate_batch(self, found: I32, offsets: I64, events: int, allowed: U8, scratch: Any, ends: I64) -> int:
+        """The same for many events, as far as scratch.matched has room; how many events were done.
+
+        Conjunctions of event i are found[offsets[i]:offsets[i+1]], its rules matched[ends[i]:ends[i+1]].
+        """

@@ -1,0 +1,150 @@
+"""`scan`: every conjunction is looked at for every event. No structure, nothing to maintain; what others must beat.
+
+    first[c]                           the conjunction's least likely predicate (or one that is always true, if it has none)
+    rest[rest_offsets[c] … [c+1]]      the others, from less likely to likelier
+
+For one event the truth of each different predicate on the event's attributes is computed once, a byte each. The scan then
+streams through `first`, four bytes a conjunction, and goes on to `rest` only where the first one holds. Bytes touched an
+event: 4 a conjunction, 8 a predicate on a present attribute; the truth itself stays in the cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eligo.compile.compiled import I32, I64, Arrays
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer, locate
+from eligo.compile.predicates import fill_truth, restore_truth
+from eligo.index.base import Index, Scratch
+from eligo.index.registry import register
+from eligo.jit import inline, kernel
+
+
+class _ScanScratch(Scratch):
+    def __init__(self, conjunctions: Conjunctions) -> None:
+        super().__init__(len(conjunctions))
+        self.truth = conjunctions.predicates.absent_truth()
+
+
+@register
+class Scan(Index):
+    """Looks at every conjunction; see the top of this file."""
+
+    name = "scan"
+    summary = "looks at every conjunction for every event; no structure to build or keep"
+
+    def __init__(self, conjunctions: Conjunctions, first: I32, rest_offsets: I32, rest: I32) -> None:
+        super().__init__(conjunctions)
+        self.first, self.rest_offsets, self.rest = first, rest_offsets, rest
+
+    @classmethod
+    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Scan:
+        rank = unlikeliness(conjunctions) if selectivity is None else selectivity
+        first, offsets, rest = split_first(
+            conjunctions.offsets, conjunctions.items, rank, np.int32(len(conjunctions.predicates))
+        )
+        return cls(conjunctions, first, offsets, rest)
+
+    @classmethod
+    def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Scan:
+        return cls(conjunctions, arrays["first"], arrays["rest_offsets"], arrays["rest"])
+
+    def arrays(self) -> Arrays:
+        return {"first": self.first, "rest_offsets": self.rest_offsets, "rest": self.rest}
+
+    def scratch(self) -> _ScanScratch:
+        return _ScanScratch(self.conjunctions)
+
+    def search(self, events: EventBuffer, event: int, scratch: _ScanScratch) -> int:
+        c = self.conjunctions
+        return scan_one(  # type: ignore[no-any-return]
+            c.space_handle, c.predicate_handle, self.first, self.rest_offsets, self.rest, events.handle, event,
+            scratch.truth, scratch.found, scratch.counters,
+        )  # fmt: skip
+
+    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: _ScanScratch, offsets: I64) -> int:
+        c = self.conjunctions
+        return scan_batch(  # type: ignore[no-any-return]
+            c.space_handle, c.predicate_handle, self.first, self.rest_offsets, self.rest, events.handle, first, stop,
+            scratch.truth, scratch.found, scratch.counters, offsets,
+        )  # fmt: skip
+
+
+def unlikeliness(conjunctions: Conjunctions) -> I64:
+    """A rank for predicates when no events were seen: the share of its attribute's spaces, so `=` before ranges."""
+    p = conjunctions.predicates
+    sizes = np.concatenate((np.zeros(1, np.int64), np.cumsum(p.run_high.astype(np.int64) - p.run_low + 1)))
+    covered = np.diff(sizes[p.run_offsets])
+    spaces = conjunctions.spaces.space_count[p.attribute()].astype(np.int64)
+    patterned = (p.pattern >= 0).astype(np.int64)
+    # Patterns last: they cost the most to check. Predicates that hold for an absent attribute hold often.
+    return covered * 1_000_000 // np.maximum(spaces, 1) + 2_000_000 * (p.flags & 1).astype(np.int64) + 4_000_000 * patterned
+
+
+@kernel
+def split_first(offsets, items, rank, always):  # type: ignore[no-untyped-def]
+    """The likeliest to fail of every conjunction, and the rest in that order."""
+    n = len(offsets) - 1
+    first = np.empty(n, np.int32)
+    rest_offsets = np.zeros(n + 1, np.int32)
+    rest = np.empty(max(len(items) - n, 0) + n, np.int32)
+    used = 0
+    for c in range(n):
+        low, high = offsets[c], offsets[c + 1]
+        if high == low:
+            first[c] = always
+        else:
+            start = used
+            for i in range(low, high):
+                j = used
+                while j > start and rank[rest[j - 1]] > rank[items[i]]:
+                    rest[j] = rest[j - 1]
+                    j -= 1
+                rest[j] = items[i]
+                used += 1
+            first[c] = rest[start]
+            for j in range(start, used - 1):
+                rest[j] = rest[j + 1]
+            used -= 1
+        rest_offsets[c + 1] = used
+    return first, rest_offsets, rest[:used].copy()
+
+
+@inline
+def scan_event(s, p, first, rest_offsets, rest, e, event, truth, found, counters, start):  # type: ignore[no-untyped-def]
+    n = locate(s, e, event)
+    fill_truth(p, e, n, truth)
+    k = start
+    evaluated = 0
+    for c in range(len(first)):
+        if truth[first[c]]:
+            i, stop = rest_offsets[c], rest_offsets[c + 1]
+            evaluated += 1
+            while i < stop and truth[rest[i]]:
+                i += 1
+            evaluated += i - rest_offsets[c]
+            if i == stop:
+                found[k] = c
+                k += 1
+    counters[0] += len(first)
+    counters[1] += len(first) + evaluated
+    restore_truth(p, e, n, truth)
+    return k
+
+
+@kernel
+def scan_one(s, p, first, rest_offsets, rest, e, event, truth, found, counters):  # type: ignore[no-untyped-def]
+    return scan_event(s, p, first, rest_offsets, rest, e, event, truth, found, counters, 0)
+
+
+@kernel
+def scan_batch(s, p, first, rest_offsets, rest, e, event, stop, truth, found, counters, offsets):  # type: ignore[no-untyped-def]
+    k = 0
+    offsets[0] = 0
+    i = event
+    while i < stop and len(found) - k >= len(first):
+        k = scan_event(s, p, first, rest_offsets, rest, e, i, truth, found, counters, k)
+        i += 1
+        offsets[i - event] = k
+    return i
