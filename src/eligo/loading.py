@@ -1,0 +1,264 @@
+"""Rules on their way in: read, checked, normalised, handed to the rule set; and on their way out.
+
+Every change happens whole or not at all. What can fail (reading, ids, limits) comes before anything is changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from eligo.bulk import rows_of
+from eligo.errors import DuplicateRuleError, EligoError, RuleSyntaxError, RuleTypeError, UnknownRuleError
+from eligo.language import Limits, Node, Quantified, parse, read, render
+from eligo.language.normalize import normalize
+from eligo.language.reference import multi_valued
+from eligo.language.tree import leaves
+from eligo.rule import Reject
+from eligo.segments.pending import Pending
+from eligo.segments.rule_set import RuleSet
+from eligo.segments.rule_table import RuleId
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+class Loader:
+    """Adds to and removes from a rule set."""
+
+    def __init__(self, rules: RuleSet, limits: Limits) -> None:
+        self._rules = rules
+        self._limits = limits
+        self.id_type: type | None = None
+
+    def add(self, rule: RuleId, expression: object, weight: object, tags: object, replace: bool) -> None:
+        root, text, containing = self._read(expression)
+        number, labels = _weight(weight), _tags(tags)
+        rules = self._rules
+        with rules.lock:
+            self._check_id(rule, self.id_type)
+            known = rules.find(rule)
+            if known is not None and not replace:
+                raise _duplicate(rule)
+            if containing or (known is not None and rules.containing):
+                # Rare: the rule makes an attribute multi-valued, or its predecessor did.
+                with rules.quietly():
+                    before = rules.multi
+                    sequence = -1 if known is None else self._drop(known)
+                    rules.containing.update(containing)
+                    self._follow_multi(before)
+                    rules.add(rule, self._normal(root), text, number, labels, sequence)
+            else:
+                sequence = -1 if known is None else rules.remove(known)
+                rules.add(rule, self._normal(root), text, number, labels, sequence)
+            self.id_type = type(rule)
+
+    def remove(self, rule: RuleId) -> None:
+        rules = self._rules
+        with rules.lock:
+            place = self.place(rule)
+            if rules.containing:
+                with rules.quietly():
+                    before = rules.multi
+                    self._drop(place)
+                    self._follow_multi(before)
+            else:
+                rules.remove(place)
+            if rules.count == 0:
+                self.id_type = None
+
+    def place(self, rule: RuleId) -> tuple[int, int]:
+        """Where a rule is; an unknown id is refused."""
+        try:
+            place = self._rules.find(rule)
+        except (UnicodeEncodeError, OverflowError, TypeError):
+            place = None
+        if place is None:
+            raise UnknownRuleError(f"there is no rule {rule!r}" + self._near(rule))
+        return place
+
+    def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
+        rules = self._rules
+        rejects: list[Reject] = []
+        with rules.lock, rules.quietly():
+            containing_before, multi_before = Counter(rules.containing), rules.multi
+            parts = [rules.new_pending()]
+            became_multi: dict[str, int] = {}
+            seen: dict[RuleId, Pending] = {}
+            doomed: list[tuple[int, int]] = []
+            id_type, sequence = self.id_type, rules.next_sequence
+            try:
+                for row, given in enumerate(rows_of(source)):
+                    try:
+                        if isinstance(given, EligoError):
+                            raise given
+                        rule, expression, weight, tags = given
+                        self._check_id(rule, id_type)
+                        known = None if rule in seen else rules.find(rule)
+                        if not replace and (known is not None or rule in seen):
+                            raise _duplicate(rule)
+                        root, text, containing = self._read(expression)
+                        number, labels = _weight(weight), _tags(tags)
+                    except EligoError as error:
+                        if not collect:
+                            raise _named(error, row, given)
+                        rejects.append(Reject(row, _id_of(given), str(error), getattr(error, "position", -1)))
+                        continue
+                    if not containing <= rules.multi:
+                        became_multi.update(dict.fromkeys(containing - rules.multi, sequence))
+                        rules.containing.update(containing)
+                        parts.append(rules.new_pending())
+                    elif containing:
+                        rules.containing.update(containing)
+                    place = sequence
+                    if rule in seen:
+                        place = seen[rule].drop(rule)
+                    elif known is not None:
+                        place = rules.sequence_at(known)
+                        doomed.append(known)
+                    else:
+                        sequence += 1
+                    parts[-1].add(rule, self._normal(root), text, number, labels, place)
+                    seen[rule] = parts[-1]
+                    id_type = type(rule)
+            except BaseException:
+                rules.containing = containing_before
+                raise
+            for known in doomed if containing_before else ():
+                rules.containing -= Counter(self._containing(rules.rule_at(known).expression))
+            rules.remove_many(doomed)
+            for part in parts:
+                rules.extend(part)
+            rules.next_sequence = max(rules.next_sequence, sequence)
+            self.id_type = id_type
+            self._recompile({name: became_multi.get(name, sequence) for name in multi_before ^ rules.multi})
+        return rejects
+
+    # -- parts
+
+    def _read(self, expression: object) -> tuple[Node, str, frozenset[str]]:
+        """Tree and text of a rule, and the attributes that it uses with `contains`."""
+        if isinstance(expression, str):
+            if expression[:1] == "{":  # no rule text begins so: it is the JSON form, still encoded
+                return self._read(_decoded(expression))
+            root = parse(expression, self._limits)
+            words = expression.lower()
+            if "exists" in words or "forall" in words:
+                _refuse_joins(root)
+            return root, expression, multi_valued(root) if "contains" in words else _NOTHING
+        root = read(expression, self._limits)
+        _refuse_joins(root)
+        return root, render(root), multi_valued(root)
+
+    def _normal(self, root: Node) -> Node:
+        return normalize(root, multi=self._rules.multi, absent=self._rules.absent)
+
+    def _containing(self, text: str) -> frozenset[str]:
+        return multi_valued(parse(text, self._limits)) if "contains" in text.lower() else _NOTHING
+
+    def _drop(self, place: tuple[int, int]) -> int:
+        """Remove a rule, and what it said about attributes with several values; its sequence number."""
+        rules = self._rules
+        rules.containing -= Counter(self._containing(rules.rule_at(place).expression))
+        return rules.remove(place)
+
+    def _follow_multi(self, before: frozenset[str]) -> None:
+        """Recompile the rules that name an attribute which has become multi-valued, or single-valued again."""
+        self._recompile(dict.fromkeys(before ^ self._rules.multi, self._rules.next_sequence))
+
+    def _recompile(self, names: dict[str, int]) -> None:
+        """Compile again all rules that name one of the attributes and are older than the number beside it."""
+        if not names:
+            return
+        rules = self._rules
+        places = rules.rules_naming(names)
+        old = [(rules.rule_at(place), rules.sequence_at(place)) for place in places]
+        rules.remove_many(places)
+        rules.seal()
+        again = rules.new_pending()
+        for rule, sequence in old:
+            again.add(rule.id, self._normal(parse(rule.expression, self._limits)), rule.expression, rule.weight,
+                      rule.tags, sequence)  # fmt: skip
+        rules.extend(again)
+
+    def _check_id(self, rule: object, kind: type | None) -> None:
+        if type(rule) is not str and type(rule) is not int:
+            raise RuleTypeError(
+                f"a rule's id is a string or an integer, not {rule!r:.60} ({type(rule).__name__})"
+                if rule is not None
+                else "the rule has no id (null)"
+            )
+        if kind is not None and type(rule) is not kind:
+            raise RuleTypeError(f"rule {rule!r:.60}: ids are of one kind, and the first rule's id is {_KINDS[kind]}")
+        if isinstance(rule, int):
+            if not -(2**63) <= rule < 2**63:
+                raise RuleTypeError(f"rule {rule}: an integer id has at most 64 bits; use a string")
+        elif not rule.isascii():
+            try:
+                rule.encode()
+            except UnicodeEncodeError:
+                raise RuleTypeError(f"rule {rule!r:.60}: the id is no valid Unicode text (a lone surrogate)") from None
+
+    def _near(self, rule: object) -> str:
+        if self.id_type is not None and type(rule) is not self.id_type:
+            return f"; ids here are {_KINDS[self.id_type]}s"
+        return ""
+
+
+_KINDS = {str: "a string", int: "an integer"}
+
+
+def _decoded(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise RuleSyntaxError(f"the rule begins with {{ but is no JSON: {error}") from None
+
+
+def _refuse_joins(root: Node) -> None:
+    for leaf in leaves(root):
+        if isinstance(leaf, Quantified):
+            raise RuleTypeError(
+                f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and a Matcher has none",
+                hint="leave the quantifier out of this rule",
+            )
+
+
+def _weight(weight: Any) -> float:
+    if weight is None:
+        return 1.0
+    try:
+        number = float(weight)
+    except (TypeError, ValueError):
+        raise RuleTypeError(f"a weight is a number, not {weight!r:.60}") from None
+    if isinstance(weight, bool) or not math.isfinite(number):
+        raise RuleTypeError(f"a weight is a finite number, not {weight!r}")
+    return number
+
+
+def _tags(tags: Any) -> tuple[str, ...]:
+    if not tags:
+        return ()
+    labels = (tags,) if isinstance(tags, str) else tuple(tags) if isinstance(tags, Iterable) else (tags,)
+    for label in labels:
+        if not isinstance(label, str):
+            raise RuleTypeError(f"tags are strings, not {label!r:.60}")
+    return labels
+
+
+def _duplicate(rule: RuleId) -> DuplicateRuleError:
+    return DuplicateRuleError(f"there is a rule {rule!r} already: replace=True puts the new one in its place")
+
+
+def _id_of(given: Any) -> object:
+    rule = given[0] if isinstance(given, tuple) and given else None
+    return rule if isinstance(rule, str | int | float | None) else repr(rule)
+
+
+def _named(error: EligoError, row: int, given: Any) -> EligoError:
+    """The same error, with the rule that it is about on top of its message."""
+    error.args = (f"rule {_id_of(given)!r} (row {row}): {error}", *error.args[1:])
+    return error

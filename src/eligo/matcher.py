@@ -1,0 +1,184 @@
+"""The front door: rules in, events in, ids out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from eligo.compile.events import EventBuffer
+from eligo.evaluate.registry import choose as choose_evaluator
+from eligo.explain import Explanation, explain
+from eligo.index.registry import choose as choose_index
+from eligo.language import Limits, parse
+from eligo.loading import Loader
+from eligo.rule import Reject, Rule
+from eligo.segments.rule_set import RuleSet
+from eligo.segments.rule_table import RuleId
+from eligo.stats import Stats, collect
+
+
+class Matcher:
+    """Finds, out of many rules, those that an event makes true. Threads may match while others update."""
+
+    def __init__(
+        self,
+        index: str = "auto",
+        evaluator: str = "interval",
+        absent: Literal["fails", "classical"] = "fails",
+        multi: Iterable[str] = (),
+        limits: Limits | Mapping[str, int] | None = None,
+    ) -> None:
+        if absent not in ("fails", "classical"):
+            raise ValueError(f"absent is 'fails' or 'classical', not {absent!r}")
+        if isinstance(multi, str):
+            raise TypeError(f"multi is a list of attribute names: multi=[{multi!r}]")
+        self.index = index
+        self.evaluator = evaluator
+        self.absent = absent
+        self.limits = limits if isinstance(limits, Limits) else Limits(**(limits or {}))
+        self._rules = RuleSet(choose_index(index), choose_evaluator(evaluator), absent, multi)
+        self._loader = Loader(self._rules, self.limits)
+        self._local = threading.local()
+
+    # -- rules
+
+    def add(
+        self, rule: RuleId, expression: object, weight: float = 1.0, tags: Iterable[str] = (), *, replace: bool = False
+    ) -> None:
+        """Add a rule, given as text, JSON form or Python expression; `replace` puts it in the place of a known id."""
+        self._loader.add(rule, expression, weight, tags, replace)
+
+    def add_many(
+        self, rules: Any, on_error: Literal["raise", "collect"] = "raise", *, replace: bool = False
+    ) -> list[Reject]:
+        """Add many rules: tuples (id, expression[, weight[, tags]]), dicts, or an Arrow table with these columns.
+
+        With on_error="raise" the first bad rule raises and nothing is added; with "collect" the others are added and
+        the rejects are returned.
+        """
+        if on_error not in ("raise", "collect"):
+            raise ValueError(f"on_error is 'raise' or 'collect', not {on_error!r}")
+        return self._loader.add_many(rules, on_error == "collect", replace)
+
+    def remove(self, rule: RuleId) -> None:
+        """Remove a rule; an unknown id is refused."""
+        self._loader.remove(rule)
+
+    def get(self, rule: RuleId) -> Rule:
+        """The rule with that id."""
+        with self._rules.lock:
+            return self._rules.rule_at(self._loader.place(rule))
+
+    def __len__(self) -> int:
+        return self._rules.count
+
+    def __contains__(self, rule: object) -> bool:
+        if not isinstance(rule, str | int) or isinstance(rule, bool):
+            return False
+        with self._rules.lock:
+            return self._rules.find(rule) is not None
+
+    def __iter__(self) -> Iterator[RuleId]:
+        """The ids, in the order in which the rules were added."""
+        return (segment.table.id(row) for _, segment, row in self._rules.living())
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that rules name, in the order in which they were first named."""
+        return tuple(self._rules.attributes.names)
+
+    @property
+    def multi(self) -> frozenset[str]:
+        """The attributes that may hold several values: declared, or used with `contains`."""
+        return self._rules.multi
+
+    @property
+    def rule_type(self) -> pa.DataType:
+        """The Arrow type of rule ids."""
+        return pa.int64() if self._loader.id_type is int else pa.string()
+
+    # -- matching
+
+    def match(
+        self, event: Mapping[str, Any], *, tags: Iterable[str] | None = None, limit: int | None = None
+    ) -> list[RuleId]:
+        """The ids of the rules that the event makes true, in the order in which they were added.
+
+        `tags`: only rules with one of these tags; `limit`: at most so many.
+        """
+        if limit is not None and limit <= 0:
+            _refuse_negative(limit)
+            return []
+        # The view first: an event encoded after it knows every string that the view's rules name.
+        return self._rules.view.ids(event, self._buffer(), tags, limit)
+
+    def match_batch(
+        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None
+    ) -> pa.Table:
+        """Match many events: an Arrow, pandas or Polars table, or an iterable of dicts.
+
+        The answer has a row for each match: `event` (the row number, int64) and `rule`, sorted by event and, within an
+        event, in the order in which the rules were added; the same as `match` one by one. `limit` is for each event.
+        """
+        _refuse_negative(limit)
+        kind = self.rule_type
+        numbers, rules = [], []
+        for number, ids in self._rules.view.batch(events, tags, limit):
+            numbers.append(pa.array(number, pa.int64()))
+            rules.append(ids.cast(kind))
+        schema = pa.schema([("event", pa.int64()), ("rule", kind)])
+        return pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(rules, kind)], schema=schema)
+
+    def top(
+        self, event: Mapping[str, Any], k: int = 10, *, tags: Iterable[str] | None = None
+    ) -> list[tuple[RuleId, float]]:
+        """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
+        weights, sequence, places = self._rules.view.weights(event, self._buffer(), tags)
+        best = np.lexsort((sequence, -weights))[: max(k, 0)]
+        return [(places[i][0].table.id(places[i][1]), float(weights[i])) for i in best]
+
+    def explain(self, event: Mapping[str, Any], rule: RuleId) -> Explanation:
+        """Why the event makes that rule true, or why not: print the result."""
+        text = self.get(rule).expression
+        return explain(rule, parse(text, self.limits), event, self.absent, self.multi)
+
+    def observe(self, events: Any) -> None:
+        """Learn from past events how often each predicate holds; indexes then look at the rarest first."""
+        raise NotImplementedError
+
+    def stats(self) -> Stats:
+        """Rules, conjunctions, predicates, bytes by array, the index chosen and why."""
+        return collect(self._rules, self.index, self.evaluator)
+
+    # -- files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all."""
+        from eligo.store.snapshot import save
+
+        save(self, path)
+
+    def _buffer(self) -> EventBuffer:
+        """This thread's room for one event."""
+        buffer: EventBuffer | None = getattr(self._local, "buffer", None)
+        if buffer is None:
+            buffer = self._local.buffer = EventBuffer()
+        return buffer
+
+    def __repr__(self) -> str:
+        return f"<eligo.Matcher: {len(self):,} rules, index {self._rules.index.name}, evaluator {self.evaluator}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
+
+
+def _refuse_negative(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit is 0 or more, not {limit}")
+
+

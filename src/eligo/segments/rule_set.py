@@ -1,0 +1,324 @@
+"""The rules that change: immutable segments, a small delta beside them, and the merges that keep both small.
+
+    segments   [ 1,000,000 rules ][ 4,096 ][ 300 ][ 128 ]     never changed; removed rules are masked out (`alive`)
+    pending    [ 17 ]                                         compiled anew when somebody matches after a change
+
+A full delta is sealed as a segment. When four segments are of about one size they are merged into one: small ones at once,
+large ones by a thread beside, which takes the lock only to put its result in place. Merging works on arrays alone; no
+rule is parsed again.
+
+One lock serves all writers. Readers take `view`, which never waits while there is nothing new to compile.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow.compute as pc
+
+from eligo.compile.attributes import Attributes
+from eligo.compile.builder import Builder
+from eligo.compile.compiled import I64, U8
+from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
+from eligo.compile.strings import Strings
+from eligo.evaluate.base import Evaluator
+from eligo.index.base import Index
+from eligo.language.tree import Node
+from eligo.rule import Rule
+from eligo.segments.pending import Pending
+from eligo.segments.rule_table import RuleId
+from eligo.segments.segment import Segment, merge_segments
+from eligo.segments.view import ALL, View
+
+log = logging.getLogger("eligo")
+
+SEALED = 128  # rules in a full delta: compiling them takes about a millisecond
+FANOUT = 4  # segments of one size before they are merged
+AT_ONCE = 2048  # rules that are merged without a thread
+
+
+class RuleSet:
+    """Segments and delta of one matcher. Methods that change it are called with `lock` held."""
+
+    def __init__(self, index: type[Index], evaluator: type[Evaluator], absent: str, multi: Iterable[str]) -> None:
+        self.lock = threading.RLock()
+        self.index, self.evaluator, self.absent = index, evaluator, absent
+        self.attributes, self.strings = Attributes(), Strings()
+        self.declared = frozenset(multi)
+        self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
+        self.segments: list[Segment] = []
+        self.alive: list[U8] = []
+        self.next_sequence = 0
+        self.count = 0
+        self.pending = self.new_pending()
+        self._view: View | None = None
+        self._held: View | None = None
+        self._encoder: Encoder | None = None
+        self._merging: threading.Thread | None = None
+        self._busy: list[Segment] = []  # what that thread is merging
+
+    # -- reading
+
+    @property
+    def multi(self) -> frozenset[str]:
+        return self.declared.union(self.containing) if self.containing else self.declared
+
+    @property
+    def view(self) -> View:
+        view = self._held or self._view
+        if view is None:
+            with self.lock:
+                view = self._view
+                if view is None:
+                    view = self._view = self._new_view()
+        return view
+
+    def find(self, rule: RuleId) -> tuple[int, int] | None:
+        """Segment (-1: the delta) and row of a living rule."""
+        row = self.pending.rows.get(rule)
+        if row is not None:
+            return -1, row
+        for number in range(len(self.segments) - 1, -1, -1):
+            row = self.segments[number].table.row(rule)
+            if row >= 0 and (not len(self.alive[number]) or self.alive[number][row]):
+                return number, row
+        return None
+
+    def living(self) -> Iterator[tuple[int, Segment, int]]:
+        """Sequence number, segment and row of all living rules, in the order in which they were added."""
+        view = self.view
+        rows = [np.nonzero(a)[0] if len(a) else np.arange(len(s)) for s, a in zip(view.segments, view.alive, strict=True)]
+        if not rows:
+            return
+        part = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+        row = np.concatenate(rows)
+        sequence = np.concatenate([s.table.sequence[r] for s, r in zip(view.segments, rows, strict=True)])
+        for i in np.argsort(sequence, kind="stable"):
+            yield int(sequence[i]), view.segments[part[i]], int(row[i])
+
+    # -- writing
+
+    def add(
+        self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int = -1
+    ) -> None:
+        """Append a rule that is not there; with `sequence`, at the place of one that was."""
+        place = self.next_sequence if sequence < 0 else sequence
+        self.pending.add(rule, root, text, weight, tags, place)
+        self.next_sequence = max(self.next_sequence, place + 1)
+        self.count += 1
+        self._view = None
+        if len(self.pending) >= SEALED:
+            self.seal()
+
+    def extend(self, pending: Pending) -> None:
+        """Take many rules at once, compiled apart."""
+        if len(pending) == 0:
+            return
+        segment, alive = pending.build(self.strings, len(self.attributes), self.index, self.evaluator)
+        self.segments.append(segment)
+        self.alive.append(alive)
+        self.count += len(pending.rows)
+        self.next_sequence = max(self.next_sequence, max(pending.sequence) + 1)
+        self._view = None
+        self._tidy()
+
+    def remove(self, place: tuple[int, int]) -> int:
+        """Remove the rule at a place that `find` gave; its sequence number."""
+        sequence = self.sequence_at(place)
+        self.remove_many([place])
+        return sequence
+
+    def remove_many(self, places: Sequence[tuple[int, int]]) -> None:
+        """Remove the rules at these places."""
+        by_segment: dict[int, list[int]] = {}
+        for number, row in places:
+            by_segment.setdefault(number, []).append(row)
+        for number, rows in by_segment.items():
+            if number < 0:
+                for row in rows:
+                    del self.pending.rows[self.pending.ids[row]]
+                continue
+            # A view may hold the old mask, so a new one is made.
+            mask = self.alive[number]
+            mask = mask.copy() if len(mask) else np.ones(len(self.segments[number]), np.uint8)
+            mask[rows] = 0
+            self.alive[number] = mask
+        self.count -= len(places)
+        self._view = None
+
+    def sequence_at(self, place: tuple[int, int]) -> int:
+        number, row = place
+        return self.pending.sequence[row] if number < 0 else int(self.segments[number].table.sequence[row])
+
+    def seal(self) -> None:
+        """Turn the delta into a segment."""
+        if len(self.pending.rows):
+            segment, alive = self.pending.build(self.strings, len(self.attributes), self.index, self.evaluator)
+            self.segments.append(segment)
+            self.alive.append(alive)
+        self.pending = self.new_pending()
+        self._view = None
+        self._tidy()
+
+    def new_pending(self) -> Pending:
+        return Pending(Builder(self.attributes, self.strings, absent=self.absent, multi=self.multi))
+
+    def rules_naming(self, names: Iterable[str]) -> list[tuple[int, int]]:
+        """Places of the living rules whose text names one of the attributes, and perhaps of some more."""
+        found: list[tuple[int, int]] = []
+        # A backquote in a name is doubled in text; rather than undo that, all rules are taken.
+        needles = ["" if "`" in name else name for name in names]
+        for number, (segment, alive) in enumerate(zip(self.segments, self.alive, strict=True)):
+            texts = segment.table.text_array()
+            named = np.zeros(len(segment), np.bool_)
+            for needle in needles:
+                named |= pc.match_substring(texts, needle).to_numpy(zero_copy_only=False)
+            if len(alive):
+                named &= alive.astype(np.bool_)
+            found.extend((number, int(row)) for row in np.nonzero(named)[0])
+        texts = self.pending.texts
+        found.extend((-1, row) for row in self.pending.rows.values() if any(n in texts[row] for n in needles))
+        return found
+
+    def rule_at(self, place: tuple[int, int]) -> Rule:
+        number, row = place
+        if number < 0:
+            p = self.pending
+            return Rule(p.ids[row], p.texts[row], p.weights[row], p.tags[row])
+        table = self.segments[number].table
+        return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
+
+    @contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Changes that are seen together: meanwhile readers keep the view that they have."""
+        view = self.view
+        self._held = view
+        try:
+            yield
+        finally:
+            self._held = None
+            self._view = None
+
+    # -- views
+
+    def _new_view(self) -> View:
+        segments, alive = list(self.segments), list(self.alive)
+        if len(self.pending.rows):
+            segment, mask = self.pending.build(self.strings, len(self.attributes), self.index, self.evaluator)
+            segments.append(segment)
+            alive.append(mask)
+        return View(segments, alive, self._current_encoder(segments))
+
+    def _current_encoder(self, segments: list[Segment]) -> Encoder:
+        special = dict.fromkeys(self.multi, SEVERAL)
+        names = self.attributes.names
+        for segment in segments:
+            for number in segment.text_attributes:
+                special[names[number]] = special.get(names[number], 0) | TEXT
+            for number in segment.pattern_attributes:
+                special[names[number]] = special.get(names[number], 0) | PATTERN
+        old = self._encoder
+        if old is None or len(old.metas) != len(self.attributes) or old.special != special:
+            self._encoder = Encoder(self.attributes, self.strings, special)
+        assert self._encoder is not None
+        return self._encoder
+
+    # -- merging
+
+    def _tidy(self) -> None:
+        """Merge what has become too much."""
+        while True:
+            group = self._group()
+            if not group:
+                return
+            if sum(len(self.segments[i]) for i in group) > AT_ONCE:
+                if self._merging is None:
+                    self._merging = threading.Thread(target=self._merge_loop, name="eligo-merge", daemon=True)
+                    self._merging.start()
+                return
+            self._replace(group, *self._merged(group))
+
+    def _group(self) -> list[int]:
+        """Segments to merge: those of a size class with enough members and all smaller ones, or one that is mostly dead."""
+        living = {
+            i: int(mask.sum()) if len(mask) else len(segment)
+            for i, (segment, mask) in enumerate(zip(self.segments, self.alive, strict=True))
+            if not any(segment is busy for busy in self._busy)
+        }
+        classes = Counter(_size_class(size) for size in living.values())
+        for size in sorted(classes):
+            if classes[size] >= FANOUT:
+                return [i for i, n in living.items() if _size_class(n) <= size]
+        return [i for i, n in living.items() if 2 * n < len(self.segments[i])][:1]
+
+    def _merged(self, group: list[int]) -> tuple[Segment, list[I64]]:
+        return merge_segments(
+            [self.segments[i] for i in group],
+            [self.alive[i] for i in group],
+            self.strings,
+            len(self.attributes),
+            self.index,
+            self.evaluator,
+        )
+
+    def _replace(self, group: list[int], merged: Segment, moved: list[I64]) -> None:
+        """Put a merged segment in the place of those it was made of; rules that died meanwhile are dead in it too."""
+        mask = np.ones(len(merged), np.uint8)
+        for i, rows in zip(group, moved, strict=True):
+            if len(self.alive[i]):
+                gone = rows[(self.alive[i] == 0) & (rows >= 0)]
+                mask[gone] = 0
+        chosen = set(group)
+        self.segments = [s for i, s in enumerate(self.segments) if i not in chosen]
+        self.alive = [a for i, a in enumerate(self.alive) if i not in chosen]
+        if len(merged):
+            self.segments.append(merged)
+            self.alive.append(ALL if mask.all() else mask)
+        self._view = None
+
+    def _merge_loop(self) -> None:
+        while True:
+            with self.lock:
+                group = self._group()
+                if not group:
+                    self._merging = None
+                    return
+                chosen = self._busy = [self.segments[i] for i in group]
+                alive = [self.alive[i] for i in group]
+                attributes = len(self.attributes)
+            merged, moved = merge_segments(chosen, alive, self.strings, attributes, self.index, self.evaluator)
+            merged.warm()
+            with self.lock:
+                self._busy = []  # while they stood here nobody else took these segments away
+                places = [next(i for i, s in enumerate(self.segments) if s is segment) for segment in chosen]
+                self._replace(places, merged, moved)
+                log.debug("merged %d segments into one of %d rules", len(places), len(merged))
+
+    def wait(self) -> None:
+        """Until no merge is under way."""
+        merging = self._merging
+        if merging is not None:
+            merging.join()
+
+    def merge_all(self) -> None:
+        """Everything in one segment, nothing dead in it."""
+        while True:
+            self.wait()
+            with self.lock:
+                self.seal()
+                if self._merging is not None:
+                    continue
+                if len(self.segments) > 1 or any(len(mask) for mask in self.alive):
+                    group = list(range(len(self.segments)))
+                    self._replace(group, *self._merged(group))
+                return
+
+
+def _size_class(rules: int) -> int:
+    """Sizes within a factor of four are of one class."""
+    return max(0, (rules // SEALED).bit_length() - 1) // 2

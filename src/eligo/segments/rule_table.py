@@ -1,0 +1,245 @@
+"""What a segment knows of its rules beside their meaning: id, text, weight, tags, and when they were added.
+
+    sequence                      int64, ascending: the order in which rules were added; replacing a rule keeps its number
+    ids                           int64 ids, or for strings id_offsets and id_data (UTF-8)
+    text_offsets, text_data       the rule as it was written (or rendered, if it was not written as text)
+    weight                        float64
+    tag_offsets, tag              tags of a rule as numbers of tag_name_offsets / tag_name_data
+    slots                         hash of the id to row + 1, linear probing, at most half full
+
+No Python object stands for a rule: ten million rules would otherwise stop the process at every garbage collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed
+from eligo.compile.strings import fill_slots, find_bytes, slots_for
+from eligo.jit import kernel
+
+RuleId = str | int
+
+
+@dataclass(frozen=True)
+class RuleTable:
+    """The arrays drawn above."""
+
+    sequence: I64
+    ids: I64
+    id_offsets: I64
+    id_data: U8
+    text_offsets: I64
+    text_data: U8
+    weight: NDArray[np.float64]
+    tag_offsets: I64
+    tag: I32
+    tag_name_offsets: I64
+    tag_name_data: U8
+    slots: I32
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    @property
+    def has_text_ids(self) -> bool:
+        return len(self.ids) == 0 and len(self.sequence) > 0
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def row(self, rule: RuleId) -> int:
+        """The row of an id, or -1."""
+        if isinstance(rule, str):
+            if not self.has_text_ids:
+                return -1
+            raw = np.frombuffer(rule.encode(), np.uint8)
+            return int(find_bytes(self.id_data, self.id_offsets, self.slots, raw, 0, len(raw)))
+        return int(find_integer(self.ids, self.slots, rule)) if len(self.ids) else -1
+
+    def id(self, row: int) -> RuleId:
+        if len(self.ids):
+            return int(self.ids[row])
+        return bytes(self.id_data[self.id_offsets[row] : self.id_offsets[row + 1]]).decode()
+
+    def id_list(self, rows: Iterable[int]) -> list[RuleId]:
+        """The ids of some rows."""
+        if len(self.ids):
+            return [int(self.ids[row]) for row in rows]
+        data, offsets = self.id_data, self.id_offsets
+        return [bytes(data[offsets[row] : offsets[row + 1]]).decode() for row in rows]
+
+    def id_array(self) -> pa.Array:
+        """All ids as an Arrow array over the same memory."""
+        if not self.has_text_ids:
+            return pa.array(self.ids, pa.int64())
+        return pa.Array.from_buffers(
+            pa.large_string(), len(self), [None, pa.py_buffer(self.id_offsets), pa.py_buffer(self.id_data)]
+        )
+
+    def text_array(self) -> pa.Array:
+        """All texts as an Arrow array over the same memory."""
+        return pa.Array.from_buffers(
+            pa.large_string(), len(self), [None, pa.py_buffer(self.text_offsets), pa.py_buffer(self.text_data)]
+        )
+
+    def text(self, row: int) -> str:
+        return bytes(self.text_data[self.text_offsets[row] : self.text_offsets[row + 1]]).decode()
+
+    def tag_names(self) -> list[str]:
+        return _strings(self.tag_name_offsets, self.tag_name_data)
+
+    def tags(self, row: int) -> tuple[str, ...]:
+        names = (self.tag_name_offsets, self.tag_name_data)
+        return tuple(
+            bytes(names[1][names[0][tag] : names[0][tag + 1]]).decode()
+            for tag in self.tag[self.tag_offsets[row] : self.tag_offsets[row + 1]]
+        )
+
+    def rows_with_tags(self, tags: Iterable[str]) -> U8:
+        """A byte for every row: whether the rule has one of the tags."""
+        wanted = set(tags)
+        names = self.tag_names()
+        chosen = np.array([name in wanted for name in names], np.bool_)
+        mask = np.zeros(len(self), np.uint8)
+        if chosen.any():
+            rows = np.repeat(np.arange(len(self)), np.diff(self.tag_offsets))
+            mask[rows[chosen[self.tag]]] = 1
+        return mask
+
+
+def make_rule_table(
+    sequence: Sequence[int],
+    ids: Sequence[RuleId],
+    texts: Sequence[str],
+    weights: Sequence[float],
+    tags: Sequence[tuple[str, ...]],
+) -> RuleTable:
+    """From Python values; rules come in the order of their sequence numbers."""
+    names: dict[str, int] = {}
+    flat = [names.setdefault(tag, len(names)) for some in tags for tag in dict.fromkeys(some)]
+    text_offsets, text_data = _packed(texts)
+    name_offsets, name_data = _packed(list(names))
+    with_text = bool(ids) and isinstance(ids[0], str)
+    id_offsets, id_data = _packed(ids) if with_text else (np.zeros(1, np.int64), np.zeros(0, np.uint8))  # type: ignore[arg-type]
+    whole = np.zeros(0, np.int64) if with_text else np.array(ids, np.int64)
+    return RuleTable(
+        sequence=np.array(sequence, np.int64),
+        ids=whole,
+        id_offsets=id_offsets,
+        id_data=id_data,
+        text_offsets=text_offsets,
+        text_data=text_data,
+        weight=np.array(weights, np.float64),
+        tag_offsets=_offsets([len(set(some)) for some in tags]),
+        tag=np.array(flat, np.int32),
+        tag_name_offsets=name_offsets,
+        tag_name_data=name_data,
+        slots=_id_slots(whole, id_offsets, id_data),
+    )
+
+
+def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool_] | None], order: I64) -> RuleTable:
+    """The kept rows of all tables, one table after another, then in `order`."""
+    joined: dict[str, NDArray[Any]] = {}
+    for name in ("sequence", "ids", "weight"):
+        joined[name] = np.concatenate([_kept(getattr(t, name), k) for t, k in zip(tables, keep, strict=True)])
+    joined["id_data"], joined["id_offsets"] = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    sliced = [("text_data", "text_offsets"), ("tag", "tag_offsets")]
+    if not len(joined["ids"]):
+        sliced.append(("id_data", "id_offsets"))
+    for items, offsets in sliced:
+        joined[items], joined[offsets] = join_slices(
+            [kept_slices(getattr(t, items), getattr(t, offsets), k) for t, k in zip(tables, keep, strict=True)]
+        )
+    names: dict[str, int] = {}
+    parts = []
+    for table, k in zip(tables, keep, strict=True):
+        numbers = np.array([names.setdefault(name, len(names)) for name in table.tag_names()] or [0], np.int32)
+        parts.append(numbers[kept_slices(table.tag, table.tag_offsets, k)[0]])
+    joined["tag"] = np.concatenate(parts)
+    if not np.array_equal(order, np.arange(len(order))):
+        for name in ("sequence", "weight"):
+            joined[name] = joined[name][order]
+        joined["ids"] = joined["ids"][order] if len(joined["ids"]) else joined["ids"]
+        for items, offsets in sliced:
+            joined[items], joined[offsets] = permuted_slices(joined[items], joined[offsets], order)
+    joined["tag_name_offsets"], joined["tag_name_data"] = _packed(list(names))
+    joined["slots"] = _id_slots(joined["ids"], joined["id_offsets"], joined["id_data"])
+    return RuleTable(**joined)
+
+
+def join_slices(parts: Sequence[tuple[NDArray[Any], I64]]) -> tuple[NDArray[Any], I64]:
+    """Slices of several arrays one after another, and their offsets."""
+    offsets, end = [np.zeros(1, np.int64)], 0
+    for _, part in parts:
+        offsets.append(part[1:] - part[0] + end)
+        end = int(offsets[-1][-1]) if len(part) > 1 else end
+    return np.concatenate([items for items, _ in parts]), np.concatenate(offsets)
+
+
+def permuted_slices(items: NDArray[Any], offsets: I64, order: I64) -> tuple[NDArray[Any], I64]:
+    """The slices items[offsets[i]:offsets[i+1]] in another order."""
+    sizes = np.diff(offsets)[order]
+    moved = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)))
+    take = np.arange(moved[-1]) + np.repeat(offsets[:-1][order] - moved[:-1], sizes)
+    return items[take], moved
+
+
+def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
+    return array if keep is None or len(array) == 0 else array[keep]
+
+
+def _packed(texts: Sequence[str]) -> tuple[I64, U8]:
+    array = pa.array(texts, pa.large_string())
+    _, offsets, data = array.buffers()
+    offsets = np.frombuffer(offsets, np.int64, len(texts) + 1).copy() if len(texts) else np.zeros(1, np.int64)
+    size = int(offsets[-1])
+    return offsets, np.frombuffer(data, np.uint8, size).copy() if size else np.zeros(0, np.uint8)
+
+
+def _strings(offsets: I64, data: U8) -> list[str]:
+    return [bytes(data[a:b]).decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+def _offsets(sizes: Sequence[int]) -> I64:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(sizes, np.int64))))
+
+
+def _id_slots(ids: I64, offsets: I64, data: U8) -> I32:
+    count = len(ids) if len(ids) else len(offsets) - 1
+    slots = slots_for(count)
+    if len(ids):
+        fill_integers(ids, slots)
+    else:
+        fill_slots(data, offsets, slots, 0, count)
+    return slots
+
+
+@kernel
+def fill_integers(ids, slots):  # type: ignore[no-untyped-def]
+    """Enter the ids, all different, into the slots."""
+    mask = np.uint64(len(slots) - 1)
+    for row in range(len(ids)):
+        at = mixed(np.uint64(0), ids[row]) & mask
+        while slots[at] != 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = row + 1
+
+
+@kernel
+def find_integer(ids, slots, wanted):  # type: ignore[no-untyped-def]
+    """The row of an id, or -1."""
+    mask = np.uint64(len(slots) - 1)
+    at = mixed(np.uint64(0), np.int64(wanted)) & mask
+    while slots[at] != 0:
+        if ids[slots[at] - 1] == wanted:
+            return slots[at] - 1
+        at = (at + np.uint64(1)) & mask
+    return np.int32(-1)

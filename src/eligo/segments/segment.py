@@ -1,0 +1,169 @@
+"""A segment: rules compiled, indexed and ready, never changed.
+
+What dies stays in its arrays and is left out of answers by the view's `alive` mask, until a merge leaves it out for good.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, concatenate
+from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore_conjunctions
+from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
+from eligo.evaluate.base import Evaluator
+from eligo.index.base import Index
+from eligo.segments.rule_table import RuleTable, join_rule_tables, permuted_slices
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Rules in all their forms: table, compiled arrays, conjunctions in spaces, index and evaluator."""
+
+    table: RuleTable
+    compiled: Compiled
+    conjunctions: Conjunctions
+    index: Index
+    evaluator: Evaluator
+    _scratches: deque[tuple[Any, Any]] = field(default_factory=deque)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
+        """The rows that an event matches, ascending."""
+        scratch = self._scratch()
+        count = self.index.search(events, event, scratch[0])
+        matched = self.evaluator.evaluate(scratch[0].found, count, allowed, scratch[1])
+        rows = scratch[1].matched[:matched].copy()
+        self._scratches.append(scratch)
+        return rows
+
+    def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
+        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending."""
+        scratch = self._scratch()
+        counts = np.zeros(events.events + 1, np.int64)
+        pieces: list[I32] = []
+        offsets = np.zeros(events.events + 1, np.int64)
+        ends = np.zeros(events.events + 1, np.int64)
+        first = 0
+        while first < events.events:
+            stop = self.index.search_batch(events, first, events.events, scratch[0], offsets)
+            done = 0
+            while first + done < stop:
+                some = self.evaluator.evaluate_batch(
+                    scratch[0].found, offsets[done:], stop - first - done, allowed, scratch[1], ends
+                )
+                counts[first + done + 1 : first + done + some + 1] = np.diff(ends[: some + 1])
+                pieces.append(scratch[1].matched[: ends[some]].copy())
+                done += some
+            first = stop
+        self._scratches.append(scratch)
+        return np.cumsum(counts), np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
+
+    def counters(self) -> NDArray[np.int64]:
+        """Candidates and predicate evaluations of all the searches so far that are not under way."""
+        total = np.zeros(2, np.int64)
+        for scratch, _ in list(self._scratches):
+            total += scratch.counters
+        return total
+
+    @cached_property
+    def text_attributes(self) -> list[int]:
+        """Attributes whose strings the events must bring as bytes."""
+        return self.conjunctions.text_attributes().tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def pattern_attributes(self) -> list[int]:
+        """Attributes with a pattern that only the text itself can answer."""
+        return self.conjunctions.pattern_attributes().tolist()  # type: ignore[no-any-return]
+
+    def warm(self) -> None:
+        """Make what the first match would make, so that no reader waits for it."""
+        self._scratches.append(self._scratch())
+        _ = self.conjunctions.space_handle, self.conjunctions.predicate_handle
+        _ = self.text_attributes, self.pattern_attributes
+
+    def _scratch(self) -> tuple[Any, Any]:
+        try:
+            return self._scratches.pop()
+        except IndexError:
+            return self.index.scratch(), self.evaluator.scratch()
+
+    def arrays(self) -> Arrays:
+        """Everything that a snapshot keeps, and `stats` counts."""
+        parts: tuple[tuple[str, Arrays], ...] = (
+            ("rules", self.table.arrays()),
+            ("compiled", self.compiled.arrays()),
+            ("spaces", self.conjunctions.arrays()),
+            ("index", self.index.arrays()),
+            ("evaluator", self.evaluator.arrays()),
+        )
+        return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
+
+
+def build_segment(
+    table: RuleTable,
+    compiled: Compiled,
+    strings: Strings,
+    attributes: int,
+    index: type[Index],
+    evaluator: type[Evaluator],
+) -> Segment:
+    conjunctions = build_conjunctions(compiled, strings, attributes)
+    return Segment(table, compiled, conjunctions, index.build(conjunctions), evaluator.build(compiled))
+
+
+def restore_segment(arrays: Arrays, strings: Strings, index: type[Index], evaluator: type[Evaluator]) -> Segment:
+    """What `Segment.arrays` gave, as loaded from a snapshot: nothing is computed."""
+
+    def part(name: str) -> Arrays:
+        return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
+
+    compiled = Compiled(**part("compiled/"))
+    conjunctions = restore_conjunctions(part("spaces/"), compiled, strings)
+    return Segment(
+        RuleTable(**part("rules/")),
+        compiled,
+        conjunctions,
+        index.restore(conjunctions, part("index/")),
+        evaluator.restore(compiled, part("evaluator/")),
+    )
+
+
+def merge_segments(
+    segments: Sequence[Segment],
+    alive: Sequence[U8],
+    strings: Strings,
+    attributes: int,
+    index: type[Index],
+    evaluator: type[Evaluator],
+) -> tuple[Segment, list[I64]]:
+    """One segment of all that is alive, and for every old segment the new row of each of its rows (-1: gone)."""
+    keep = [mask.astype(np.bool_) if len(mask) else None for mask in alive]
+    sequence = np.concatenate(
+        [s.table.sequence if k is None else s.table.sequence[k] for s, k in zip(segments, keep, strict=True)]
+    )
+    order = np.argsort(sequence, kind="stable")
+    compiled = concatenate([segment.compiled for segment in segments], keep)
+    if not np.array_equal(order, np.arange(len(order))):
+        tree, offsets = permuted_slices(compiled.tree, compiled.tree_offsets, order)
+        compiled = Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets})
+    table = join_rule_tables([segment.table for segment in segments], keep, order)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    moved, start = [], 0
+    for segment, k in zip(segments, keep, strict=True):
+        rows = np.full(len(segment), -1, np.int64)
+        count = len(segment) if k is None else int(k.sum())
+        rows[slice(None) if k is None else k] = place[start : start + count]
+        moved.append(rows)
+        start += count
+    return build_segment(table, compiled, strings, attributes, index, evaluator), moved

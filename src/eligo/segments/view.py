@@ -1,0 +1,166 @@
+"""What one match reads: some segments, which of their rows are alive, and how to encode events for them.
+
+A view never changes. An update makes a new one and puts it in place with one assignment, so a reader sees all of an
+update or nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from eligo.compile.arrow import encode_table
+from eligo.compile.compiled import I64, U8
+from eligo.compile.encode import Encoder
+from eligo.compile.events import EventBuffer
+from eligo.errors import EventError
+from eligo.segments.rule_table import RuleId
+from eligo.segments.segment import Segment
+
+_SLICE = 4096  # events matched at a time: their entries stay in the cache
+_TAG_SETS = 256  # masks remembered, one for each set of tags asked for
+ALL: U8 = np.zeros(0, np.uint8)
+
+
+class View:
+    """Segments with their masks; `alive` masks without bytes mean that all rows are."""
+
+    def __init__(self, segments: Sequence[Segment], alive: Sequence[U8], encoder: Encoder) -> None:
+        self.segments = tuple(segments)
+        self.alive = tuple(alive)
+        self.encoder = encoder
+        self._masks: dict[frozenset[str], tuple[U8, ...]] = {}
+
+    def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
+        """For every segment the rows to report: the living, with one of the tags."""
+        if tags is None:
+            return self.alive
+        wanted = frozenset((tags,) if isinstance(tags, str) else tags)
+        masks = self._masks.get(wanted)
+        if masks is None:
+            masks = tuple(
+                segment.table.rows_with_tags(wanted) & (alive if len(alive) else np.uint8(1))
+                for segment, alive in zip(self.segments, self.alive, strict=True)
+            )
+            if len(self._masks) < _TAG_SETS:
+                self._masks[wanted] = masks
+        return masks
+
+    def rows(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None) -> list[tuple[Segment, Any]]:
+        """The segments with a match, and the rows."""
+        buffer.clear()
+        self.encoder.encode(event, buffer)
+        found = []
+        for segment, allowed in zip(self.segments, self.allowed(tags), strict=True):
+            rows = segment.match(buffer, 0, allowed)
+            if len(rows):
+                found.append((segment, rows))
+        return found
+
+    def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
+        """The ids of the rules that an event matches, in the order in which they were added."""
+        found = self.rows(event, buffer, tags)
+        if not found:
+            return []
+        if len(found) == 1:
+            segment, rows = found[0]
+            return segment.table.id_list(rows[:limit].tolist())
+        parts = np.repeat(np.arange(len(found)), [len(rows) for _, rows in found])
+        rows = np.concatenate([rows for _, rows in found])
+        order = np.argsort(np.concatenate([segment.table.sequence[rows] for segment, rows in found]))[:limit]
+        return [found[parts[i]][0].table.id(rows[i]) for i in order]
+
+    def weights(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None) -> tuple[Any, Any, list[Any]]:
+        """Weights and sequence numbers of the matches, and (segment, row) of each."""
+        found = self.rows(event, buffer, tags)
+        if not found:
+            return np.zeros(0), np.zeros(0, np.int64), []
+        weights = np.concatenate([segment.table.weight[rows] for segment, rows in found])
+        sequence = np.concatenate([segment.table.sequence[rows] for segment, rows in found])
+        return weights, sequence, [(segment, row) for segment, rows in found for row in rows.tolist()]
+
+    def batch(self, events: Any, tags: Iterable[str] | None, limit: int | None) -> Iterable[tuple[I64, pa.Array]]:
+        """Slices of the answer: event numbers, and rule ids beside them."""
+        allowed = self.allowed(tags)
+        for first, buffer in encoded_slices(events, self.encoder):
+            numbers: list[I64] = []
+            sequences: list[I64] = []
+            ids: list[pa.Array] = []
+            for segment, mask in zip(self.segments, allowed, strict=True):
+                ends, rows = segment.match_batch(buffer, mask)
+                if len(rows):
+                    numbers.append(np.repeat(np.arange(first, first + buffer.events), np.diff(ends)))
+                    sequences.append(segment.table.sequence[rows])
+                    ids.append(segment.table.id_array().take(pa.array(rows)))
+            if not numbers:
+                continue
+            number, rules = numbers[0], ids[0]
+            if len(numbers) > 1:
+                number = np.concatenate(numbers)
+                order = np.lexsort((np.concatenate(sequences), number))
+                number = number[order]
+                rules = pa.concat_arrays(ids).take(pa.array(order))
+            if limit is not None:
+                starts = np.searchsorted(number, number)  # number is ascending: each event's first row
+                kept = np.arange(len(number)) - starts < limit
+                number, rules = number[kept], rules.filter(pa.array(kept))
+            yield number, rules
+
+
+def encoded_slices(events: Any, encoder: Encoder) -> Iterable[tuple[int, EventBuffer]]:
+    """The events, encoded some at a time, and the number of the first of each slice."""
+    table = as_table(events)
+    if table is not None:
+        for first in range(0, table.num_rows, _SLICE):
+            buffer = EventBuffer()
+            try:
+                encode_table(table.slice(first, _SLICE), encoder, buffer)
+            except EventError as error:
+                raise _moved(error, first) from None
+            yield first, buffer
+        return
+    buffer = EventBuffer(_SLICE, 16 * _SLICE)
+    first = number = 0
+    for number, event in enumerate(events):
+        try:
+            encoder.encode(event, buffer)
+        except EventError as error:
+            raise EventError(f"event {number}: {error}") from None
+        if buffer.events == _SLICE:
+            yield first, buffer
+            buffer.clear()
+            first = number + 1
+    if buffer.events:
+        yield first, buffer
+
+
+def as_table(events: Any) -> pa.Table | pa.RecordBatch | None:
+    """Arrow tables and batches as they are; pandas, Polars and anything else that speaks Arrow's C interface as a table."""
+    if isinstance(events, pa.Table | pa.RecordBatch):
+        return events
+    if isinstance(events, pa.RecordBatchReader):
+        return events.read_all()
+    if isinstance(events, dict | str | bytes):
+        raise EventError(
+            f"match_batch takes many events: a list of dicts or a table, not a {type(events).__name__}; for one event use match"
+        )
+    if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
+        try:
+            return pa.table(events)
+        except pa.ArrowInvalid as error:
+            raise EventError(f"the table of events cannot be read as Arrow: {error}; give each column one type") from None
+    if hasattr(events, "to_arrow"):
+        return events.to_arrow()
+    return None
+
+
+def _moved(error: EventError, first: int) -> EventError:
+    """The error with the event's number in the whole table instead of in the slice."""
+    text = str(error)
+    if first and text.startswith("event "):
+        number, _, rest = text.removeprefix("event ").partition(":")
+        return EventError(f"event {int(number) + first}:{rest}")
+    return error

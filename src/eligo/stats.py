@@ -1,0 +1,71 @@
+"""Figures about a matcher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eligo.segments.rule_set import RuleSet
+
+
+class Stats(dict[str, Any]):
+    """A dict whose entries are also attributes; `print` it for a table."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __str__(self) -> str:
+        lines = []
+        for key, value in self.items():
+            if isinstance(value, Mapping):
+                lines.append(key)
+                width = max((len(str(k)) for k in value), default=0)
+                lines.extend(f"  {k!s:<{width}}  {_figure(v):>16}" for k, v in value.items())
+            else:
+                lines.append(f"{key:<24}{_figure(value)}")
+        return "\n".join(lines)
+
+
+def _figure(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def collect(rules: RuleSet, index: str, evaluator: str) -> Stats:
+    """Counts, bytes by array, and the index chosen and why."""
+    view = rules.view
+    sizes: dict[str, int] = {}
+    for segment in view.segments:
+        for name, array in segment.arrays().items():
+            sizes[name] = sizes.get(name, 0) + array.nbytes
+    data, offsets = rules.strings.arrays()
+    sizes["strings/data"], sizes["strings/offsets"] = data.nbytes, offsets.nbytes
+    sizes["alive"] = sum(mask.nbytes for mask in view.alive)
+    own = {"rules/text_offsets", "rules/text_data", "rules/id_offsets", "rules/id_data", "rules/ids", "rules/slots"}
+    total = sum(sizes.values())
+    compiled = total - sum(sizes.get(name, 0) for name in own)
+    counters = [segment.counters() for segment in view.segments]
+    reason = "a fixed choice: the only index so far" if index == "auto" else "asked for"
+    notes: dict[str, object] = {}
+    for segment in view.segments:
+        notes.update(segment.index.notes())
+    return Stats(
+        rules=rules.count,
+        conjunctions=sum(len(segment.conjunctions) for segment in view.segments),
+        predicates=sum(len(segment.conjunctions.predicates) for segment in view.segments),
+        attributes=len(rules.attributes),
+        multi_valued=sorted(rules.multi),
+        strings=len(rules.strings),
+        segments=len(view.segments),
+        index=rules.index.name,
+        index_reason=reason,
+        evaluator=evaluator,
+        candidates=int(sum(c[0] for c in counters)),
+        evaluations=int(sum(c[1] for c in counters)),
+        total_bytes=total,
+        bytes_per_rule=round(compiled / max(rules.count, 1), 1),
+        **({"notes": notes} if notes else {}),
+        bytes=dict(sorted(sizes.items(), key=lambda item: -item[1])),
+    )
