@@ -19,6 +19,7 @@ from eligo.language import Limits, attr, exists, forall
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
 from eligo.matcher import Matcher
 from eligo.rule import Reject, Rule
+from eligo.store.snapshot import open_snapshot as open
 
 __version__ = version("eligo")
 
@@ -45,4 +46,5 @@ __all__ = [
     "attr",
     "exists",
     "forall",
+    "open",
 ]

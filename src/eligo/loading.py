@@ -174,7 +174,8 @@ class Loader:
         if not names:
             return
         rules = self._rules
-        places = rules.rules_naming(names)
+        newest = max(names.values())
+        places = [place for place in rules.rules_naming(names) if rules.sequence_at(place) < newest]
         old = [(rules.rule_at(place), rules.sequence_at(place)) for place in places]
         rules.remove_many(places)
         rules.seal()

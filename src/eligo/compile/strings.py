@@ -84,14 +84,11 @@ class _Table:
 class Strings:
     """Strings to numbers and back."""
 
-    def __init__(self, data: NDArray[np.uint8] | None = None, offsets: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, arrays: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]] | None = None) -> None:
+        """Empty, or from what `table` gave, cut to size as `arrays` does."""
         self.hits: dict[str, int] = {}
-        if data is None or offsets is None:
-            data, offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
-        count = len(offsets) - 1
-        slots = slots_for(count)
-        fill_slots(data, offsets, slots, 0, count)
-        self._table = _Table(data, offsets, slots, count)
+        data, offsets, slots = arrays or (np.zeros(0, np.uint8), np.zeros(1, np.int64), slots_for(0))
+        self._table = _Table(data, offsets, slots, len(offsets) - 1)
 
     def __len__(self) -> int:
         return self._table.count

@@ -152,7 +152,7 @@ def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool
         joined[name] = np.concatenate([_kept(getattr(t, name), k) for t, k in zip(tables, keep, strict=True)])
     joined["id_data"], joined["id_offsets"] = np.zeros(0, np.uint8), np.zeros(1, np.int64)
     sliced = [("text_data", "text_offsets"), ("tag", "tag_offsets")]
-    if not len(joined["ids"]):
+    if any(table.has_text_ids for table in tables):
         sliced.append(("id_data", "id_offsets"))
     for items, offsets in sliced:
         joined[items], joined[offsets] = join_slices(

@@ -1,0 +1,100 @@
+"""Arrays in one file, to be mapped into memory.
+
+    0        magic, 64 bytes
+    64       first array, as its bytes lie in memory, little-endian
+    …        each further array at the next multiple of 64
+
+What lies where (name, type, shape, offset, CRC-32) is not in the file but in the manifest that names it. A file is named
+by the hash of its content, so a name never means two things, and a changed file never passes for an old one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import Arrays
+from eligo.errors import SnapshotError
+
+MAGIC = b"eligo arrays 1\n".ljust(64, b"\0")
+_ALIGNED = 64
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """Where an array lies."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    crc32: int
+
+
+class ArrayFile(msgspec.Struct, frozen=True):
+    """A file of arrays, as a manifest describes it."""
+
+    file: str
+    size: int
+    arrays: tuple[Entry, ...]
+
+
+def write_arrays(directory: Path, prefix: str, arrays: Arrays) -> ArrayFile:
+    """Write the arrays to a file named by its content; it is on disk, whole, when this returns."""
+    digest = hashlib.blake2b(MAGIC, digest_size=16)
+    entries = []
+    temporary = directory / f"{prefix}-{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(MAGIC)
+            position = len(MAGIC)
+            for name, array in arrays.items():
+                flat = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+                raw = memoryview(flat.reshape(-1).view(np.uint8)) if flat.size else memoryview(b"")
+                padding = b"\0" * (-position % _ALIGNED)
+                file.write(padding)
+                file.write(raw)
+                digest.update(padding)
+                digest.update(raw)
+                position += len(padding)
+                entries.append(Entry(name, flat.dtype.str, flat.shape, position, zlib.crc32(raw)))
+                position += len(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        name = f"{prefix}-{digest.hexdigest()}.bin"
+        os.replace(temporary, directory / name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return ArrayFile(name, position, tuple(entries))
+
+
+def map_arrays(directory: Path, described: ArrayFile, verify: bool) -> Arrays:
+    """Map the file and give its arrays; `verify` reads all of it and compares checksums.
+
+    Mapped copy-on-write and handed out as plain arrays: read-only arrays would be another type to the kernels, and each
+    would be compiled twice.
+    """
+    path = directory / described.file
+    size = path.stat().st_size
+    if size != described.size:
+        state = "truncated" if size < described.size else "too long"
+        raise SnapshotError(f"{path}: {state}, {size:,} bytes where the manifest says {described.size:,}; make it again")
+    mapped = np.memmap(path, np.uint8, mode="c")
+    if bytes(mapped[: len(MAGIC)]) != MAGIC:
+        raise SnapshotError(f"{path}: damaged, it does not begin as an eligo array file; make it again")
+    arrays = {}
+    for entry in described.arrays:
+        array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, mapped, entry.offset)  # type: ignore[call-overload]
+        if verify:
+            raw = mapped[entry.offset : entry.offset + array.nbytes]
+            if zlib.crc32(memoryview(raw)) != entry.crc32:
+                raise SnapshotError(f"{path}: damaged, the checksum of array {entry.name!r} is wrong; make it again")
+        arrays[entry.name] = array
+    return arrays

@@ -1,0 +1,190 @@
+"""Snapshots: a matcher on disk.
+
+    rules.eligo/
+      manifest.json              format version, settings, attributes, and what lies in which file
+      strings-<hash>.bin         the string table
+      segment-<hash>.bin         rules, compiled arrays, index and labels; one file a shard
+
+A snapshot becomes visible when its manifest is put in place, which is one rename: whoever opens it finds the old one or the
+new one, whole. Files that the new manifest does not name are removed afterwards; those who have them mapped keep them.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import Counter
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from eligo.compile.attributes import Attributes
+from eligo.compile.strings import Strings
+from eligo.errors import SnapshotError
+from eligo.language.limits import Limits
+from eligo.matcher import Matcher
+from eligo.segments.segment import restore_segment
+from eligo.segments.view import ALL
+from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+_OURS = (".bin", ".tmp", MANIFEST)
+
+
+class Content(msgspec.Struct, frozen=True):
+    """What a manifest says, its checksum apart."""
+
+    eligo: str
+    index: str
+    index_used: str
+    evaluator: str
+    absent: str
+    multi: tuple[str, ...]
+    containing: dict[str, int]
+    limits: Limits
+    id_type: str
+    rules: int
+    next_sequence: int
+    attributes: tuple[str, ...]
+    strings: ArrayFile
+    shards: tuple[ArrayFile, ...]
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """`checksum` is the CRC-32 of the content, encoded as it stands in the file."""
+
+    format: int
+    checksum: int
+    content: msgspec.Raw
+
+
+def save(matcher: Matcher, path: str | PathLike[str]) -> None:
+    """Write all rules to a directory, replacing a snapshot that is there."""
+    from eligo import __version__
+
+    directory = Path(path)
+    _make_directory(directory)
+    rules = matcher._rules
+    rules.merge_all()
+    with rules.lock:
+        segments = list(rules.segments)
+        if any(len(mask) for mask in rules.alive) or len(rules.pending.rows):
+            return save(matcher, path)  # somebody was quicker
+        data, offsets, slots = rules.strings.table()
+        data, offsets = rules.strings.arrays()
+        facts: dict[str, Any] = {
+            "eligo": __version__,
+            "index": matcher.index,
+            "index_used": rules.index.name,
+            "evaluator": matcher.evaluator,
+            "absent": matcher.absent,
+            "multi": tuple(sorted(rules.declared)),
+            "containing": dict(sorted(rules.containing.items())),
+            "limits": matcher.limits,
+            "id_type": "int" if matcher._loader.id_type is int else "str" if rules.count else "",
+            "rules": rules.count,
+            "next_sequence": rules.next_sequence,
+            "attributes": tuple(rules.attributes.names),
+        }
+        strings = {"data": data, "offsets": offsets, "slots": slots.copy()}
+    content = Content(
+        strings=write_arrays(directory, "strings", strings),
+        shards=tuple(write_arrays(directory, "segment", segment.arrays()) for segment in segments),
+        **facts,
+    )
+    raw = msgspec.json.encode(content)
+    _replace(directory / MANIFEST, msgspec.json.encode(Manifest(FORMAT, zlib.crc32(raw), msgspec.Raw(raw))))
+    _sweep(directory, content)
+
+
+def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
+    """The matcher that was saved there, memory-mapped. `verify` compares the checksums of all its arrays."""
+    directory = Path(path)
+    content, raw = _read_manifest(directory)
+    try:
+        strings = map_arrays(directory, content.strings, verify)
+        shards = [map_arrays(directory, shard, verify) for shard in content.shards]
+    except FileNotFoundError as error:
+        if _read_manifest(directory)[1] != raw:
+            return open_snapshot(path, verify=verify)  # replaced between the two readings
+        raise SnapshotError(f"{error.filename}: missing, though {directory / MANIFEST} names it; make it again") from None
+    try:
+        matcher = Matcher(
+            content.index, content.evaluator, content.absent, content.multi, content.limits  # type: ignore[arg-type]
+        )
+        rules = matcher._rules
+        rules.attributes = Attributes(content.attributes)
+        rules.strings = Strings((strings["data"], strings["offsets"], strings["slots"]))  # type: ignore[arg-type]
+        rules.containing = Counter(content.containing)
+        rules.segments = [restore_segment(arrays, rules.strings, rules.index, rules.evaluator) for arrays in shards]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
+    rules.alive = [ALL] * len(rules.segments)
+    rules.count, rules.next_sequence = content.rules, content.next_sequence
+    rules.pending = rules.new_pending()
+    matcher._loader.id_type = {"int": int, "str": str}.get(content.id_type)
+    return matcher
+
+
+def _read_manifest(directory: Path) -> tuple[Content, bytes]:
+    path = directory / MANIFEST
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        missing = "there is nothing there" if not directory.exists() else f"it has no {MANIFEST}"
+        raise SnapshotError(f"{directory}: not a snapshot, {missing}; Matcher.save and `eligo compile` make one") from None
+    except NotADirectoryError:
+        raise SnapshotError(f"{directory}: not a snapshot but a file; Matcher.save makes a directory") from None
+    try:
+        manifest = msgspec.json.decode(raw, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"{path}: damaged, {error}; make the snapshot again") from None
+    if manifest.format > FORMAT:
+        raise SnapshotError(
+            f"{path}: format {manifest.format}, written by a newer eligo; this one reads up to {FORMAT}: upgrade it"
+        )
+    if zlib.crc32(bytes(manifest.content)) != manifest.checksum:
+        raise SnapshotError(f"{path}: damaged, its checksum is wrong; make the snapshot again")
+    try:
+        return msgspec.json.decode(manifest.content, type=Content), raw
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"{path}: damaged, {error}; make the snapshot again") from None
+
+
+def _make_directory(directory: Path) -> None:
+    """Make it, or make sure that it holds nothing but a snapshot."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise SnapshotError(f"{directory}: is a file; a snapshot is a directory, choose another name") from None
+    foreign = [entry.name for entry in directory.iterdir() if not entry.name.endswith(_OURS)]
+    if foreign:
+        raise SnapshotError(f"{directory}: holds other things ({foreign[0]}); a snapshot needs a directory of its own")
+
+
+def _replace(path: Path, raw: bytes) -> None:
+    temporary = path.with_name(f"{path.name}-{os.getpid()}.tmp")
+    with open(temporary, "wb") as file:
+        file.write(raw)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    try:
+        handle = os.open(path.parent, os.O_RDONLY)
+    except OSError:
+        return  # not every system lets a directory be opened
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sweep(directory: Path, content: Content) -> None:
+    """Remove what the manifest does not name."""
+    named = {MANIFEST, content.strings.file, *(shard.file for shard in content.shards)}
+    for entry in directory.iterdir():
+        if entry.name not in named and entry.name.endswith(_OURS):
+            entry.unlink(missing_ok=True)
