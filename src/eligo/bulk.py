@@ -22,29 +22,30 @@ def rows_of(rules: Any) -> Iterator[Row | EligoError]:
         rules = rules.items()
     if isinstance(rules, str | bytes) or not isinstance(rules, Iterable):
         raise RuleTypeError(
-            f"rules are (id, expression[, weight[, tags]]) tuples, dicts or an Arrow table, not a {type(rules).__name__}"
+            f"rules are tuples (id, expression[, weight[, tags]]), dicts or an Arrow table, not {type(rules).__name__}"
         )
     for rule in rules:
         if isinstance(rule, tuple | list) and 2 <= len(rule) <= 4:
-            yield (*rule, *((1.0, ())[len(rule) - 2 :]))  # type: ignore[misc]
+            yield (*rule, *((1.0, ())[len(rule) - 2 :]))
         elif isinstance(rule, Mapping) and "id" in rule and ("expression" in rule or "expr" in rule):
             expression = rule["expression"] if "expression" in rule else rule["expr"]
             yield rule["id"], expression, rule.get("weight"), rule.get("tags")
         elif hasattr(rule, "expression") and hasattr(rule, "id"):
             yield rule.id, rule.expression, getattr(rule, "weight", 1.0), getattr(rule, "tags", ())
         else:
-            yield RuleTypeError(f"a rule is (id, expression[, weight[, tags]]) or a dict with id and expression, not {rule!r:.80}")
+            yield RuleTypeError(
+                f"a rule is (id, expression[, weight[, tags]]) or a dict with id and expression, not {rule!r:.80}"
+            )
 
 
 def _table_rows(table: pa.Table | pa.RecordBatch) -> Iterator[Row]:
     names = table.schema.names
     missing = [name for name in _COLUMNS[:2] if name not in names]
     if missing:
-        raise RuleTypeError(f"a table of rules has the columns id and expression; missing: {', '.join(missing)} (has: {', '.join(names)})")
+        raise RuleTypeError(
+            f"a table of rules has columns id and expression; missing {', '.join(missing)}; it has {', '.join(names)}"
+        )
     for start in range(0, table.num_rows, 65_536):  # Python values of one slice at a time
         part = table.slice(start, 65_536)
-        columns = [
-            part.column(name).to_pylist() if name in names else [None] * part.num_rows
-            for name in _COLUMNS
-        ]
+        columns = [part.column(name).to_pylist() if name in names else [None] * part.num_rows for name in _COLUMNS]
         yield from zip(*columns, strict=True)

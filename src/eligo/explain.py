@@ -1,7 +1,7 @@
 """Why a rule did or did not match: its tree with what held and what did not.
 
-The one rule is read again and asked through the reference evaluator, node by node, so that an explanation cannot drift
-from the definition of truth.
+The one rule is read again and asked through the reference evaluator, node by node, so that an explanation cannot
+drift from the definition of truth.
 """
 
 from __future__ import annotations

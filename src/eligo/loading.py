@@ -104,7 +104,7 @@ class Loader:
                         number, labels = _weight(weight), _tags(tags)
                     except EligoError as error:
                         if not collect:
-                            raise _named(error, row, given)
+                            raise _named(error, row, given) from None
                         rejects.append(Reject(row, _id_of(given), str(error), getattr(error, "position", -1)))
                         continue
                     if not containing <= rules.multi:

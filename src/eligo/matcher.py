@@ -90,7 +90,7 @@ class Matcher:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that rules name, in the order in which they were first named."""
-        return tuple(self._rules.attributes.names)
+        return tuple(self._rules.recipe.attributes.names)
 
     @property
     def multi(self) -> frozenset[str]:
@@ -117,9 +117,7 @@ class Matcher:
         # The view first: an event encoded after it knows every string that the view's rules name.
         return self._rules.view.ids(event, self._buffer(), tags, limit)
 
-    def match_batch(
-        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None
-    ) -> pa.Table:
+    def match_batch(self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None) -> pa.Table:
         """Match many events: an Arrow, pandas or Polars table, or an iterable of dicts.
 
         The answer has a row for each match: `event` (the row number, int64) and `rule`, sorted by event and, within an
@@ -149,7 +147,7 @@ class Matcher:
 
     def observe(self, events: Any) -> None:
         """Learn from past events how often each predicate holds; indexes then look at the rarest first."""
-        raise NotImplementedError
+        self._rules.observe(events)
 
     def stats(self) -> Stats:
         """Rules, conjunctions, predicates, bytes by array, the index chosen and why."""
@@ -171,7 +169,9 @@ class Matcher:
         return buffer
 
     def __repr__(self) -> str:
-        return f"<eligo.Matcher: {len(self):,} rules, index {self._rules.index.name}, evaluator {self.evaluator}>"
+        return (
+            f"<eligo.Matcher: {len(self):,} rules, index {self._rules.recipe.index.name}, evaluator {self.evaluator}>"
+        )
 
     def __reduce__(self) -> Any:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
@@ -180,5 +180,3 @@ class Matcher:
 def _refuse_negative(limit: int | None) -> None:
     if limit is not None and limit < 0:
         raise ValueError(f"limit is 0 or more, not {limit}")
-
-

@@ -40,7 +40,7 @@ def collect(rules: RuleSet, index: str, evaluator: str) -> Stats:
     for segment in view.segments:
         for name, array in segment.arrays().items():
             sizes[name] = sizes.get(name, 0) + array.nbytes
-    data, offsets = rules.strings.arrays()
+    data, offsets = rules.recipe.strings.arrays()
     sizes["strings/data"], sizes["strings/offsets"] = data.nbytes, offsets.nbytes
     sizes["alive"] = sum(mask.nbytes for mask in view.alive)
     own = {"rules/text_offsets", "rules/text_data", "rules/id_offsets", "rules/id_data", "rules/ids", "rules/slots"}
@@ -55,11 +55,11 @@ def collect(rules: RuleSet, index: str, evaluator: str) -> Stats:
         rules=rules.count,
         conjunctions=sum(len(segment.conjunctions) for segment in view.segments),
         predicates=sum(len(segment.conjunctions.predicates) for segment in view.segments),
-        attributes=len(rules.attributes),
+        attributes=len(rules.recipe.attributes),
         multi_valued=sorted(rules.multi),
-        strings=len(rules.strings),
+        strings=len(rules.recipe.strings),
         segments=len(view.segments),
-        index=rules.index.name,
+        index=rules.recipe.index.name,
         index_reason=reason,
         evaluator=evaluator,
         candidates=int(sum(c[0] for c in counters)),

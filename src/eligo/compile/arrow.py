@@ -1,8 +1,8 @@
 """From an Arrow table to entries of an event buffer, a column at a time.
 
-Flat columns, struct columns by dotted name, list columns as several values, map columns as one attribute for each key.
-Nulls and NaN are absent. Each column becomes entries (row, meta, key); the entries of all columns are then dealt out to
-the rows, so that those of one attribute stay next to each other.
+Flat columns, struct columns by dotted name, list columns as several values, map columns as one attribute for each
+key. Nulls and NaN are absent. Each column becomes entries (row, meta, key); the entries of all columns are then dealt
+out to the rows, so that those of one attribute stay next to each other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Eve
             both = np.intersect1d(seen[name], entries[0])
             if len(both):
                 raise EventError(
-                    f"event {int(both[0])}: attribute {name!r} is given twice, under its flat name and along its path: drop one"
+                    f"event {int(both[0])}: attribute {name!r} is given twice, under its flat name and along its path: "
+                    "drop one"
                 )
         seen[name] = entries[0]
         parts.append(entries)
@@ -71,7 +72,9 @@ def _columns(table: pa.Table | pa.RecordBatch, encoder: Encoder) -> Iterator[tup
                 continue
             fields = [column.type.field(i).name for i in range(column.type.num_fields)]
             # flatten() puts the struct's own nulls into its fields.
-            todo.extend(reversed([(f"{name}.{f}", part) for f, part in zip(fields, _whole(column).flatten(), strict=True)]))
+            todo.extend(
+                reversed([(f"{name}.{f}", part) for f, part in zip(fields, _whole(column).flatten(), strict=True)])
+            )
         elif name in encoder.metas or name in encoder.paths:
             yield name, _whole(column)
 
@@ -104,8 +107,8 @@ def _list_entries(
     if not special & SEVERAL and (present is None or present.any()):
         row = 0 if present is None else int(np.argmax(present))
         raise EventError(
-            f"event {row}: attribute {name!r} holds a list but is single-valued: declare it with Matcher(multi=[{name!r}]) "
-            f"or give one value"
+            f"event {row}: attribute {name!r} holds a list but is single-valued: "
+            f"declare it with Matcher(multi=[{name!r}]) or give one value"
         )
     parents = pc.list_parent_indices(column).to_numpy(zero_copy_only=False).astype(np.int64)
     values = pc.list_flatten(column)
@@ -169,8 +172,8 @@ def _scalars(
     if pa.types.is_date(kind):
         return valid, codes.TIME, _moments(name, column.cast(pa.timestamp("us")))
     raise EventError(
-        f"attribute {name!r} holds values of Arrow type {kind}; a value is a number, string, Boolean, date or timestamp: "
-        f"cast the column first"
+        f"attribute {name!r} holds values of Arrow type {kind}; a value is a number, string, Boolean, date or "
+        "timestamp: cast the column first"
     )
 
 
@@ -181,14 +184,16 @@ def _is_string(kind: pa.DataType) -> bool:
 
 def _numpy(column: pa.Array, filler: Any) -> NDArray[Any]:
     filled = column.fill_null(filler) if column.null_count else column
-    return filled.to_numpy(zero_copy_only=False)
+    return np.asarray(filled.to_numpy(zero_copy_only=False))
 
 
 def _integers(name: str, column: pa.Array) -> I64:
     try:
         return _numpy(column.cast(pa.int64()), 0)
     except pa.ArrowInvalid as error:
-        raise EventError(f"attribute {name!r}: an integer does not fit 64 bits; cast the column to float64 ({error})") from None
+        raise EventError(
+            f"attribute {name!r}: an integer does not fit 64 bits; cast the column to float64 ({error})"
+        ) from None
 
 
 def _moments(name: str, column: pa.Array) -> I64:

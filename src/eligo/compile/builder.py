@@ -36,7 +36,7 @@ _REMEMBERED = 1 << 20
 
 
 class Builder:
-    """Collects rules; `finish` gives their arrays. Attribute and string numbers are the matcher's, shared by all parts."""
+    """Collects rules; `finish` gives their arrays. Attribute and string numbers are those of the whole matcher."""
 
     def __init__(
         self, attributes: Attributes, strings: Strings, *, absent: str = "fails", multi: Iterable[str] = ()

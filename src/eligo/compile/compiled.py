@@ -7,8 +7,8 @@
     rule n        tree[tree_offsets[n] … [n+1]] in prefix order:  c ≥ 0 a conjunction,
                   -2k an AND of the k trees that follow, -2k-1 an OR of them; nothing at all: never true
 
-Invariants: no two predicates are equal and no two conjunctions are equal, however many rules share them; a conjunction
-without predicates always holds.
+Invariants: no two predicates are equal and no two conjunctions are equal, however many rules share them; a
+conjunction without predicates always holds.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def concatenate(parts: Sequence[Compiled], keep: Sequence[NDArray[np.bool_] | No
     joined["conjunction_offsets"].append(np.array([items], np.int64))
     joined["tree"] = list(trees)
     joined["tree_offsets"] = list(tree_offsets)
-    return unique(Compiled(**{name: np.concatenate(arrays) for name, arrays in joined.items()}))  # type: ignore[arg-type]
+    return unique(Compiled(**{name: np.concatenate(arrays) for name, arrays in joined.items()}))
 
 
 def unique(whole: Compiled) -> Compiled:
@@ -135,9 +135,7 @@ def predicate_rows(whole: Compiled, wanted: NDArray[np.bool_]) -> Arrays:
     return {**cut, "run_offsets": run_offsets}
 
 
-def kept_slices(
-    items: NDArray[Any], offsets: I64, keep: NDArray[np.bool_] | None
-) -> tuple[NDArray[Any], I64]:
+def kept_slices(items: NDArray[Any], offsets: I64, keep: NDArray[np.bool_] | None) -> tuple[NDArray[Any], I64]:
     """The slices items[offsets[i]:offsets[i+1]] with keep[i], and their new offsets."""
     if keep is None or bool(keep.all()):
         return items, offsets

@@ -74,9 +74,9 @@ def restore_conjunctions(arrays: Arrays, compiled: Compiled, strings: Strings) -
         return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
     return Conjunctions(
-        Spaces(**part("spaces.")),  # type: ignore[arg-type]
-        Predicates(**part("predicates.")),  # type: ignore[arg-type]
+        Spaces(**part("spaces.")),
+        Predicates(**part("predicates.")),
         compiled.conjunction_offsets,
-        arrays["conjunctions.items"],  # type: ignore[arg-type]
+        arrays["conjunctions.items"],
         strings,
     )

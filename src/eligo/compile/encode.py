@@ -1,7 +1,7 @@
 """From an event as a dict to entries of an event buffer.
 
-This is the single-event path: Python runs a few lines for each attribute, so the usual kinds are told by their exact type
-and written through memory views; everything rarer goes the long way.
+This is the single-event path: Python runs a few lines for each attribute, so the usual kinds are told by their exact
+type and written through memory views; everything rarer goes the long way.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Encoder:
         if isinstance(value, int):
             if not -(2**63) <= value < 2**63:
                 raise EventError(
-                    f"attribute {name!r}: {_show(value)} does not fit 64 bits; give a float, or a string if it is an identifier"
+                    f"attribute {name!r}: {_show(value)} does not fit 64 bits; give a float, or a string if an id"
                 )
             return codes.INTEGER, int(value)
         if isinstance(value, float):
@@ -163,8 +163,9 @@ class Encoder:
         if isinstance(value, date | datetime):
             return codes.TIME, microseconds(value)
         raise EventError(
-            f"attribute {name!r} holds {_show(value)}, of type {type(value).__name__}; a value is a number, string, Boolean, "
-            f"date or datetime" + (f"; name a path into it, such as {name}.x" if isinstance(value, Mapping) else "")
+            f"attribute {name!r} holds {_show(value)}, of type {type(value).__name__}; a value is a number, string, "
+            "Boolean, date or datetime"
+            + (f"; name a path into it, such as {name}.x" if isinstance(value, Mapping) else "")
         )
 
     def _range(self, name: str, value: Range, special: int, buffer: EventBuffer) -> tuple[int, int]:
@@ -174,8 +175,8 @@ class Encoder:
             )
         if special & PATTERN:
             raise EventError(
-                f"attribute {name!r} is asked for a `like` pattern with an inner wildcard, which {value!r} cannot answer: "
-                f"give a plain value"
+                f"attribute {name!r} is asked for a `like` pattern with an inner wildcard, "
+                f"which {value!r} cannot answer: give a plain value"
             )
         runs = range_set(value)
         if not runs:

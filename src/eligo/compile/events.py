@@ -7,22 +7,25 @@
     range table   row r has the runs range_offsets[r] … [r+1] of range_runs: low kind, key, key2, high kind, key, key2;
                   a string cut's key is 2 * row of the text table (+ 1: after it)
 
-A segment turns the entries of one event into spaces with `locate`: at_attribute, at_low, at_high (first and last space; low
-above high for a list without values), at_text (row of the text table or -1). One value is one entry, several values are
-several, and a range is one for each of its runs: a predicate holds when *some* entry meets its spaces or, for a negated
-predicate on several values, when *all* entries lie within them.
+A segment turns the entries of one event into spaces with `locate`: at_attribute, at_low, at_high (first and last
+space; low above high for a list without values), at_text (row of the text table or -1). One value is one entry,
+several values are several, and a range is one for each of its runs: a predicate holds when *some* entry meets its
+spaces or, for a negated predicate on several values, when *all* entries lie within them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numba.experimental import structref
+from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.compiled import I64, U8
 from eligo.compile.spaces import high_space, low_space, number_cuts, space_of_string, time_cuts
-from eligo.jit import float_of, inline, kernel
+from eligo.jit import define_handle, float_of, inline, kernel
 
 _ARRAYS = (
     "offsets", "meta", "key", "text_number", "text_low", "text_high", "text", "range_offsets", "range_runs",
@@ -47,6 +50,7 @@ class EventBuffer:
         self.range_offsets = np.zeros(1, np.int64)
         self.range_runs = np.zeros((0, 6), np.int64)
         self.located = 0
+        self._handle: object | None = None
         self.clear()
         self._refresh(entries)
 
@@ -143,10 +147,10 @@ class EventBuffer:
         self.meta_view = memoryview(self.meta)  # type: ignore[arg-type]
         self.key_view = memoryview(self.key)  # type: ignore[arg-type]
         self.float_view = memoryview(self.key.view(np.float64))  # type: ignore[arg-type]
-        self._handle: object | None = None
+        self._handle = None
 
 
-def _grown(array, least):  # type: ignore[no-untyped-def]
+def _grown(array: NDArray[Any], least: int) -> NDArray[Any]:
     bigger = np.zeros((max(least, 4), *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
     return bigger
@@ -161,13 +165,13 @@ class EventHandle(structref.StructRefProxy):
     pass
 
 
-structref.define_proxy(EventHandle, EventHandleType, list(_ARRAYS))
+define_handle(EventHandle, EventHandleType, list(_ARRAYS))
 
 
 @kernel
 def make_event_handle(  # type: ignore[no-untyped-def]
-    offsets, meta, key, text_number, text_low, text_high, text, range_offsets, range_runs, at_attribute, at_low, at_high,
-    at_text,
+    offsets, meta, key, text_number, text_low, text_high, text, range_offsets, range_runs, at_attribute, at_low,
+    at_high, at_text,
 ):  # fmt: skip
     return EventHandle(
         offsets, meta, key, text_number, text_low, text_high, text, range_offsets, range_runs, at_attribute, at_low,
@@ -191,7 +195,7 @@ def space_of_float(s, attribute, bits):  # type: ignore[no-untyped-def]
 
 @inline
 def locate(s, e, i):  # type: ignore[no-untyped-def]
-    """Entries of event i as spaces of one segment; how many there are. Attributes that it does not know are left out."""
+    """Entries of event i as spaces of one segment; how many. Attributes that it does not know are left out."""
     known = len(s.space_count)
     n = 0
     for j in range(e.offsets[i], e.offsets[i + 1]):

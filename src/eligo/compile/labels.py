@@ -10,8 +10,9 @@ conjunction of a rule, a conjunction under the root's OR) completes the rule by 
     span[n]                               the rule's leaf count M, where its interval ends
     leaf_rule                             the rule of every leaf
 
-Invariants of a valid labelling (§4.1): children of an OR have its interval; children of an AND divide it between them;
-no two children of ANDs, first children apart, begin at the same place. An AND of one child gives it the whole interval.
+Invariants of a valid labelling (§4.1): children of an OR have its interval; children of an AND divide it between
+them; no two children of ANDs, first children apart, begin at the same place. An AND of one child gives it the whole
+interval.
 """
 
 from __future__ import annotations
@@ -138,8 +139,8 @@ def label_intervals(tree, offsets):  # type: ignore[no-untyped-def]
 def dewey_components(tree, offsets):  # type: ignore[no-untyped-def]
     """Dewey IDs (§3.1) of all leaves: for leaf i the components parts[starts[i] … starts[i+1]], from the root down.
 
-    A component is 2 * child number, + 1 where the child is the last one of an AND (the paper's *). The root counts as an
-    AND: an OR or a lone conjunction gets an artificial one above it. Children of ORs carry no mark.
+    A component is 2 * child number, + 1 where the child is the last one of an AND (the paper's *). The root counts as
+    an AND: an OR or a lone conjunction gets an artificial one above it. Children of ORs carry no mark.
     """
     rules = len(offsets) - 1
     leaves = 0

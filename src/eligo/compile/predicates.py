@@ -5,10 +5,12 @@
     predicate p     hull low[p] … high[p] of its spaces; flags[p]; runs run_offsets[p] … [p+1] of run_low / run_high;
                     pattern[p]: row of the pattern table (pattern_offsets, pattern_data), -1 for none
 
-Invariant: predicates are sorted by attribute, plain ones first. `order` of `build_predicates` tells where each came from.
+Invariant: predicates are sorted by attribute, plain ones first. `order` of `build_predicates` tells where each came
+from.
 
-The *truth* of an event is a byte for every predicate. Those of absent attributes are always the same (`absent_truth`), so
-for each event only the predicates of its own attributes are computed, one streaming loop each, and put back afterwards.
+The *truth* of an event is a byte for every predicate. Those of absent attributes are always the same
+(`absent_truth`), so for each event only the predicates of its own attributes are computed, one streaming loop each,
+and put back afterwards.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 from eligo.compile import codes
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, kept_slices
 from eligo.compile.strings import Strings
-from eligo.jit import inline, kernel
+from eligo.jit import define_handle, inline, kernel
 
 _NOT_PLAIN = codes.ALL_VALUES | codes.RESIDUAL
 
@@ -83,16 +85,7 @@ def build_predicates(
     counts = np.bincount(compiled.attribute, minlength=attributes)
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)
     plains = np.bincount(compiled.attribute[plain], minlength=attributes)
-    pattern = compiled.pattern[order]
-    used = np.unique(pattern[pattern >= 0])
-    data, string_offsets = strings.arrays()
-    keep = np.zeros(len(string_offsets) - 1, np.bool_)
-    keep[used] = True
-    pattern_data, pattern_offsets = kept_slices(data, string_offsets, keep)
-    row = np.full(len(string_offsets), -1, np.int32)
-    row[used] = np.arange(len(used), dtype=np.int32)
-    if len(used) == 0:
-        pattern_data, pattern_offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    pattern, pattern_offsets, pattern_data = _patterns(compiled.pattern[order], strings)
     return (
         Predicates(
             attribute_offsets=offsets,
@@ -103,12 +96,26 @@ def build_predicates(
             run_offsets=run_offsets.astype(np.int32),
             run_low=run_low,
             run_high=run_high,
-            pattern=np.where(pattern >= 0, row[pattern], -1).astype(np.int32),
+            pattern=pattern,
             pattern_offsets=pattern_offsets,
-            pattern_data=pattern_data.astype(np.uint8),
+            pattern_data=pattern_data,
         ),
         order,
     )
+
+
+def _patterns(numbers: I32, strings: Strings) -> tuple[I32, I64, U8]:
+    """Patterns given by string number (-1 for none): their rows in a table of their own, and that table."""
+    used = np.unique(numbers[numbers >= 0])
+    if len(used) == 0:
+        return numbers, np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    data, offsets = strings.arrays()
+    keep = np.zeros(len(offsets) - 1, np.bool_)
+    keep[used] = True
+    pattern_data, pattern_offsets = kept_slices(data, offsets, keep)
+    row = np.full(len(offsets), -1, np.int32)
+    row[used] = np.arange(len(used), dtype=np.int32)
+    return np.where(numbers >= 0, row[numbers], -1).astype(np.int32), pattern_offsets, pattern_data
 
 
 @structref.register
@@ -120,12 +127,13 @@ class PredicateHandle(structref.StructRefProxy):
     pass
 
 
-structref.define_proxy(PredicateHandle, PredicateHandleType, [field.name for field in fields(Predicates)])
+define_handle(PredicateHandle, PredicateHandleType, [field.name for field in fields(Predicates)])
 
 
 @kernel
 def make_predicate_handle(  # type: ignore[no-untyped-def]
-    attribute_offsets, plain_stop, low, high, flags, run_offsets, run_low, run_high, pattern, pattern_offsets, pattern_data
+    attribute_offsets, plain_stop, low, high, flags, run_offsets, run_low, run_high, pattern, pattern_offsets,
+    pattern_data,
 ):  # fmt: skip
     return PredicateHandle(
         attribute_offsets, plain_stop, low, high, flags, run_offsets, run_low, run_high, pattern, pattern_offsets,
@@ -169,7 +177,7 @@ def holds(p, predicate, e, first, stop):  # type: ignore[no-untyped-def]
 
 @inline
 def like(p, pattern, e, row):  # type: ignore[no-untyped-def]
-    """SQL's LIKE over UTF-8: `%` is any text, `_` is one character. Greedy, going back to the last `%` on a mismatch."""
+    """SQL's LIKE over UTF-8: `%` is any text, `_` one character. On a mismatch it goes back to the last `%`."""
     at, stop = p.pattern_offsets[pattern], p.pattern_offsets[pattern + 1]
     i, end = e.text_low[row], e.text_high[row]
     star, resume = np.int64(-1), np.int64(0)

@@ -1,21 +1,21 @@
 """Spaces: every attribute's values cut where some predicate changes its answer, and numbered.
 
-For each attribute the cuts of all its predicates, sorted, divide the values into spaces 0, 1, 2, …; numbers first, then
-Booleans, times and strings:
+For each attribute the cuts of all its predicates, sorted, divide the values into spaces 0, 1, 2, …; numbers first,
+then Booleans, times and strings:
 
     attribute a    │ number spaces │ Boolean │ time spaces │ string spaces │
                    0               boolean_base[a]         string_base[a]  space_count[a]
                                              time_base[a]
 
-    number cuts    number_offsets[a] … [a+1] of number_int / number_float: the least integer and the least float at or above
-                   each cut; only the first number_ints[a] of them have an integer above
+    number cuts    number_offsets[a] … [a+1] of number_int / number_float: the least integer and the least float at or
+                   above each cut; only the first number_ints[a] of them have an integer above
     time cuts      time_offsets[a] … of time_cuts
     string cuts    string_offsets[a] … of string_cuts: 2 * string number, + 1 where the cut lies after that string
 
-Invariant: a value v of a kind falls in space base + (number of that kind's cuts at or below v), and every predicate is a
-union of spaces. Strings that rules name are found by hash: slot_keys holds attribute << 32 | string number, slot_spaces
-the space. A string that no rule names lies in some gap; where no predicate tells gaps apart (`string_ordered` is 0) it is
-put in the last one, else its bytes are searched.
+Invariant: a value v of a kind falls in space base + (number of that kind's cuts at or below v), and every predicate
+is a union of spaces. Strings that rules name are found by hash: slot_keys holds attribute << 32 | string number,
+slot_spaces the space. A string that no rule names lies in some gap; where no predicate tells gaps apart
+(`string_ordered` is 0) it is put in the last one, else its bytes are searched.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from eligo.compile import codes
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, mixed
 from eligo.compile.strings import Strings
-from eligo.jit import inline, kernel
+from eligo.jit import define_handle, inline, kernel
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,7 @@ def build_spaces(compiled: Compiled, strings: Strings, attributes: int) -> tuple
     )
     time = _Cuts(attribute, attributes, kind == codes.TIME_CUT, (key,))
     text_rows = kind == codes.STRING_CUT
-    data, offsets = strings.arrays()
-    used = np.unique(key[text_rows] >> 1)
-    ranks = np.zeros(len(strings) + 1, np.int64)
-    ranks[sorted_strings(data, offsets, used)] = np.arange(len(used))
-    rank = np.where(text_rows, 2 * ranks[np.where(text_rows, key >> 1, 0)] + (key & 1), 0)
+    rank = _string_ranks(text_rows, key, strings)
     string = _Cuts(attribute, attributes, text_rows, (rank, key))
 
     split = np.zeros(attributes, np.uint8)
@@ -136,6 +132,13 @@ class _Cuts:
         self, attribute: I32, attributes: int, rows: NDArray[np.bool_], keys: tuple[NDArray[Any], ...]
     ) -> None:
         self.rows = np.nonzero(rows)[0]
+        if len(self.rows) == 0:
+            self.attributes = np.zeros(0, np.int32)
+            self.values = [np.zeros(0, np.asarray(k).dtype) for k in keys]
+            self.counts = np.zeros(attributes, np.int32)
+            self.offsets = np.zeros(attributes + 1, np.int32)
+            self.positions = np.zeros(0, np.int64)
+            return
         columns = [attribute[self.rows], *(np.asarray(k)[self.rows] for k in keys)]
         order = np.lexsort(columns[::-1])
         columns = [column[order] for column in columns]
@@ -150,9 +153,22 @@ class _Cuts:
         self.positions[order] = np.cumsum(new) - 1 - self.offsets[columns[0]]
 
 
+def _string_ranks(rows: NDArray[np.bool_], key: I64, strings: Strings) -> I64:
+    """For the string cuts among the keys a number of the same order; 0 for the others."""
+    if not rows.any():
+        return np.zeros(len(key), np.int64)
+    data, offsets = strings.arrays()
+    used = np.unique(key[rows] >> 1)
+    ranks = np.zeros(len(offsets), np.int64)
+    ranks[sorted_strings(data, offsets, used)] = np.arange(len(used))
+    return np.where(rows, 2 * ranks[np.where(rows, key >> 1, 0)] + (key & 1), 0)
+
+
 def _ordered_strings(compiled: Compiled, low: I32, high: I32, cuts: _Cuts, base: I32, empty: int) -> U8:
     """Whether some predicate holds in one gap between the named strings and not in another, for every attribute."""
     attributes = len(base)
+    if len(cuts.attributes) == 0:
+        return np.zeros(attributes, np.uint8)
     starts = cuts.offsets[:-1].astype(np.int64) + np.arange(attributes)  # one space more than cuts for each attribute
     gap = np.ones(len(cuts.attributes) + attributes + 1, np.int64)
     key = cuts.values[1]
@@ -242,13 +258,14 @@ class SpaceHandle(structref.StructRefProxy):
     pass
 
 
-structref.define_proxy(SpaceHandle, SpaceHandleType, [*(field.name for field in fields(Spaces)), "data", "offsets"])
+define_handle(SpaceHandle, SpaceHandleType, [*(field.name for field in fields(Spaces)), "data", "offsets"])
 
 
 @kernel
 def make_space_handle(  # type: ignore[no-untyped-def]
     number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
-    string_cuts, string_ordered, boolean_base, time_base, string_base, space_count, slot_keys, slot_spaces, data, offsets,
+    string_cuts, string_ordered, boolean_base, time_base, string_base, space_count, slot_keys, slot_spaces, data,
+    offsets,
 ):  # fmt: skip
     return SpaceHandle(
         number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
@@ -293,7 +310,7 @@ def time_cuts(s, attribute, value):  # type: ignore[no-untyped-def]
 
 @inline
 def string_cuts(s, attribute, e, row, above):  # type: ignore[no-untyped-def]
-    """How many string cuts lie at or below the string in that row of the events' text table (2 * row + above: after it)."""
+    """How many string cuts lie at or below the string in a row of the events' text table, or right above it."""
     low = first = s.string_offsets[attribute]
     high = s.string_offsets[attribute + 1]
     start, stop = e.text_low[row], e.text_high[row]
@@ -397,7 +414,7 @@ def same_string_cut(s, cut, e, key):  # type: ignore[no-untyped-def]
     b, b_end = e.text_low[key >> 1], e.text_high[key >> 1]
     if a_end - a != b_end - b:
         return False
-    for i in range(a_end - a):
-        if s.data[a + i] != e.text[b + i]:
-            return False
-    return True
+    i = 0
+    while i < a_end - a and s.data[a + i] == e.text[b + i]:
+        i += 1
+    return i == a_end - a

@@ -1,10 +1,11 @@
 """Strings to numbers: one append-only table for all that rules name.
 
-    data     all strings' UTF-8 bytes, one after another        offsets  int64, string i is data[offsets[i]:offsets[i+1]]
+    data     all strings' UTF-8 bytes, one after another
+    offsets  int64, string i is data[offsets[i]:offsets[i+1]]
     slots    int32, a power of two of them: string number + 1, or 0 for free; linear probing from the string's hash
 
-Invariants: a string has one number for ever; at most half the slots are taken. Readers need no lock: what they hold is a
-`_Table` that never loses entries, and a grown table is published as a new one.
+Invariants: a string has one number for ever; at most half the slots are taken. Readers need no lock: what they hold
+is a `_Table` that never loses entries, and a grown table is published as a new one.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class Strings:
         self.hits[text] = number
 
 
-def _grown(array: NDArray[Any], least: int) -> NDArray[Any]:  # type: ignore[type-var]
+def _grown(array: NDArray[Any], least: int) -> NDArray[Any]:
     bigger = np.zeros(max(least, 2 * len(array), 64), array.dtype)
     bigger[: len(array)] = array
     return bigger

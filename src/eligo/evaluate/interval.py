@@ -1,8 +1,8 @@
 """`interval`: satisfied leaves must cover the rule's interval without overlap (complex-boolean-expressions.txt §4).
 
 A conjunction that covers the whole interval completes its rule at once. For the others, MATCH (Algorithm 5) walks the
-rule's leaves in ascending order of begin; they are stored in that order, so satisfied leaves are marked and the rule's
-stretch of marks is walked: nothing is sorted.
+rule's leaves in ascending order of begin; they are stored in that order, so satisfied leaves are marked and the
+rule's stretch of marks is walked: nothing is sorted.
 
     state[n]    0 untouched, 1 has a satisfied leaf, 2 matched        marks[l]   whether leaf l is satisfied
     reached[x]  the number of the walk in which a cover of 1 … x was found, so that nothing needs to be cleared
@@ -18,7 +18,7 @@ from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
 from eligo.compile.labels import IntervalLabels, interval_labels
 from eligo.evaluate.base import Evaluator, EvaluatorScratch
 from eligo.evaluate.registry import register
-from eligo.jit import inline, kernel, trailing_zeros
+from eligo.jit import define_handle, inline, kernel, trailing_zeros
 
 
 class _IntervalScratch(EvaluatorScratch):
@@ -83,7 +83,7 @@ class LabelHandle(structref.StructRefProxy):
     pass
 
 
-structref.define_proxy(LabelHandle, LabelHandleType, list(_LABELS))
+define_handle(LabelHandle, LabelHandleType, list(_LABELS))
 
 
 @structref.register
@@ -95,7 +95,7 @@ class IntervalScratch(structref.StructRefProxy):
     pass
 
 
-structref.define_proxy(IntervalScratch, IntervalScratchType, list(_SCRATCH))
+define_handle(IntervalScratch, IntervalScratchType, list(_SCRATCH))
 
 
 @kernel

@@ -1,10 +1,12 @@
 """The protocol of an index: which conjunctions does this event satisfy?
 
 An index is built from `Conjunctions` and never changed (`updates = "rebuild"`): the matcher keeps new rules in small
-segments beside the large ones and merges them. An index that can insert and delete by itself says `updates = "native"`.
+segments beside the large ones and merges them. An index that can insert and delete by itself says `updates =
+"native"`.
 
-Searching writes to a `scratch` that the index makes and one thread at a time uses, so that one index serves all threads.
-Every index accepts every conjunction: what its structure cannot hold it verifies each time, and says so in `notes`.
+Searching writes to a `scratch` that the index makes and one thread at a time uses, so that one index serves all
+threads. Every index accepts every conjunction: what its structure cannot hold it verifies each time, and says so in
+`notes`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
 """`scan`: every conjunction is looked at for every event. No structure, nothing to maintain; what others must beat.
 
-    first[c]                           the conjunction's least likely predicate (or one that is always true, if it has none)
+    first[c]                           the conjunction's least likely predicate; if it has none, one that is always true
     rest[rest_offsets[c] … [c+1]]      the others, from less likely to likelier
 
-For one event the truth of each different predicate on the event's attributes is computed once, a byte each. The scan then
-streams through `first`, four bytes a conjunction, and goes on to `rest` only where the first one holds. Bytes touched an
-event: 4 a conjunction, 8 a predicate on a present attribute; the truth itself stays in the cache.
+For one event the truth of each different predicate on the event's attributes is computed once, a byte each. The scan
+then streams through `first`, four bytes a conjunction, and goes on to `rest` only where the first one holds. Bytes
+touched an event: 4 a conjunction, 8 a predicate on a present attribute; the truth itself stays in the cache.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.experimental import structref
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
@@ -18,13 +20,15 @@ from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import fill_truth, restore_truth
 from eligo.index.base import Index, Scratch
 from eligo.index.registry import register
-from eligo.jit import inline, kernel
+from eligo.jit import define_handle, inline, kernel
 
 
-class _ScanScratch(Scratch):
+class ScanScratch(Scratch):
+    """A truth value for every predicate, beside what every scratch has."""
+
     def __init__(self, conjunctions: Conjunctions) -> None:
         super().__init__(len(conjunctions))
-        self.truth = conjunctions.predicates.absent_truth()
+        self.handle = make_scan_scratch(conjunctions.predicates.absent_truth(), self.found, self.counters)
 
 
 @register
@@ -37,14 +41,13 @@ class Scan(Index):
     def __init__(self, conjunctions: Conjunctions, first: I32, rest_offsets: I32, rest: I32) -> None:
         super().__init__(conjunctions)
         self.first, self.rest_offsets, self.rest = first, rest_offsets, rest
+        self.handle = make_scan(conjunctions.space_handle, conjunctions.predicate_handle, first, rest_offsets, rest)
 
     @classmethod
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Scan:
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
-        first, offsets, rest = split_first(
-            conjunctions.offsets, conjunctions.items, rank, np.int32(len(conjunctions.predicates))
-        )
-        return cls(conjunctions, first, offsets, rest)
+        always = np.int32(len(conjunctions.predicates))  # where absent_truth has its entry that is always true
+        return cls(conjunctions, *split_first(conjunctions.offsets, conjunctions.items, rank, always))
 
     @classmethod
     def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Scan:
@@ -53,22 +56,14 @@ class Scan(Index):
     def arrays(self) -> Arrays:
         return {"first": self.first, "rest_offsets": self.rest_offsets, "rest": self.rest}
 
-    def scratch(self) -> _ScanScratch:
-        return _ScanScratch(self.conjunctions)
+    def scratch(self) -> ScanScratch:
+        return ScanScratch(self.conjunctions)
 
-    def search(self, events: EventBuffer, event: int, scratch: _ScanScratch) -> int:
-        c = self.conjunctions
-        return scan_one(  # type: ignore[no-any-return]
-            c.space_handle, c.predicate_handle, self.first, self.rest_offsets, self.rest, events.handle, event,
-            scratch.truth, scratch.found, scratch.counters,
-        )  # fmt: skip
+    def search(self, events: EventBuffer, event: int, scratch: ScanScratch) -> int:
+        return scan_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
 
-    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: _ScanScratch, offsets: I64) -> int:
-        c = self.conjunctions
-        return scan_batch(  # type: ignore[no-any-return]
-            c.space_handle, c.predicate_handle, self.first, self.rest_offsets, self.rest, events.handle, first, stop,
-            scratch.truth, scratch.found, scratch.counters, offsets,
-        )  # fmt: skip
+    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: ScanScratch, offsets: I64) -> int:
+        return scan_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
 
 
 def unlikeliness(conjunctions: Conjunctions) -> I64:
@@ -79,7 +74,11 @@ def unlikeliness(conjunctions: Conjunctions) -> I64:
     spaces = conjunctions.spaces.space_count[p.attribute()].astype(np.int64)
     patterned = (p.pattern >= 0).astype(np.int64)
     # Patterns last: they cost the most to check. Predicates that hold for an absent attribute hold often.
-    return covered * 1_000_000 // np.maximum(spaces, 1) + 2_000_000 * (p.flags & 1).astype(np.int64) + 4_000_000 * patterned
+    return (
+        covered * 1_000_000 // np.maximum(spaces, 1)
+        + 2_000_000 * (p.flags & 1).astype(np.int64)
+        + 4_000_000 * patterned
+    )
 
 
 @kernel
@@ -111,40 +110,75 @@ def split_first(offsets, items, rank, always):  # type: ignore[no-untyped-def]
     return first, rest_offsets, rest[:used].copy()
 
 
+@structref.register
+class ScanHandleType(types.StructRef):
+    """The index as one argument of kernels."""
+
+
+class ScanHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(ScanHandle, ScanHandleType, ["spaces", "predicates", "first", "rest_offsets", "rest"])
+
+
+@structref.register
+class ScanScratchType(types.StructRef):
+    """The memory of one search as one argument of kernels."""
+
+
+class ScanScratchHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(ScanScratchHandle, ScanScratchType, ["truth", "found", "counters"])
+
+
+@kernel
+def make_scan(spaces, predicates, first, rest_offsets, rest):  # type: ignore[no-untyped-def]
+    return ScanHandle(spaces, predicates, first, rest_offsets, rest)
+
+
+@kernel
+def make_scan_scratch(truth, found, counters):  # type: ignore[no-untyped-def]
+    return ScanScratchHandle(truth, found, counters)
+
+
 @inline
-def scan_event(s, p, first, rest_offsets, rest, e, event, truth, found, counters, start):  # type: ignore[no-untyped-def]
-    n = locate(s, e, event)
-    fill_truth(p, e, n, truth)
+def scan_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+    """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
+    first, rest_offsets, rest, truth, found = index.first, index.rest_offsets, index.rest, scratch.truth, scratch.found
+    n = locate(index.spaces, e, event)
+    fill_truth(index.predicates, e, n, truth)
     k = start
     evaluated = 0
     for c in range(len(first)):
         if truth[first[c]]:
             i, stop = rest_offsets[c], rest_offsets[c + 1]
-            evaluated += 1
             while i < stop and truth[rest[i]]:
                 i += 1
-            evaluated += i - rest_offsets[c]
+            evaluated += 1 + i - rest_offsets[c]
             if i == stop:
                 found[k] = c
                 k += 1
-    counters[0] += len(first)
-    counters[1] += len(first) + evaluated
-    restore_truth(p, e, n, truth)
+    scratch.counters[0] += len(first)
+    scratch.counters[1] += len(first) + evaluated
+    restore_truth(index.predicates, e, n, truth)
     return k
 
 
 @kernel
-def scan_one(s, p, first, rest_offsets, rest, e, event, truth, found, counters):  # type: ignore[no-untyped-def]
-    return scan_event(s, p, first, rest_offsets, rest, e, event, truth, found, counters, 0)
+def scan_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
+    return scan_event(index, e, event, scratch, 0)
 
 
 @kernel
-def scan_batch(s, p, first, rest_offsets, rest, e, event, stop, truth, found, counters, offsets):  # type: ignore[no-untyped-def]
+def scan_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
     k = 0
     offsets[0] = 0
     i = event
-    while i < stop and len(found) - k >= len(first):
-        k = scan_event(s, p, first, rest_offsets, rest, e, i, truth, found, counters, k)
+    while i < stop and len(scratch.found) - k >= len(index.first):
+        k = scan_event(index, e, i, scratch, k)
         i += 1
         offsets[i - event] = k
     return i

@@ -1,8 +1,9 @@
 """What a predicate may say, in one place for text, JSON and Python.
 
 A form reads its own notation, then asks here: `clean` makes a plain value of whatever Python or JSON gave, and
-`predicate` builds a predicate whose operator takes its values. What is wrong is raised as a `Problem`, which knows the
-operand but not the place; each form turns it into an error with the place it knows (a position, a JSON path, nothing).
+`predicate` builds a predicate whose operator takes its values. What is wrong is raised as a `Problem`, which knows
+the operand but not the place; each form turns it into an error with the place it knows (a position, a JSON path,
+nothing).
 """
 
 from __future__ import annotations

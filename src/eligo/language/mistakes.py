@@ -1,7 +1,8 @@
 """What to say about a token that cannot stand where it does.
 
-Each function is asked when one thing was expected at token i, and answers with the Problem to raise: what was expected,
-what is there, and the remedy for the mistakes that people make (`&&`, `==`'s cousins, double quotes, `= null`).
+Each function is asked when one thing was expected at token i, and answers with the Problem to raise: what was
+expected, what is there, and the remedy for the mistakes that people make (`&&`, `==`'s cousins, double quotes, `=
+null`).
 """
 
 from __future__ import annotations

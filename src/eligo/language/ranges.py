@@ -1,8 +1,8 @@
 """Values of an event that are known only as one of a set: `{"price": Between(10, 20)}`.
 
-Together with plain values these are the nine operators of an event as an expression (be-tree.txt §3): `=` is the value
-itself, `≠` and `∉` are NoneOf, `∈` is OneOf, `<` and `≤` are Below, `>` and `≥` are Above, and Between has both ends.
-Each stands for values of one kind: `Below(5)` is a number, `NoneOf("a")` is a string.
+Together with plain values these are the nine operators of an event as an expression (be-tree.txt §3): `=` is the
+value itself, `≠` and `∉` are NoneOf, `∈` is OneOf, `<` and `≤` are Below, `>` and `≥` are Above, and Between has both
+ends. Each stands for values of one kind: `Below(5)` is a number, `NoneOf("a")` is a string.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from eligo.language.tree import Value
 class Range:
     """Base of the five. Compares by content."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def _content(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)

@@ -3,9 +3,9 @@
     expression    or ── and ── not ── ( expression ), a quantifier, or one leaf
     leaf          a comparison, whose length in tokens its operator tells
 
-Operators are few and their order is fixed, so the parser is one loop that holds the open level in two lists: the terms
-of the disjunction that are done, and the factors of the conjunction being read. A parenthesis puts both on a stack and
-begins anew. No function calls itself, so nesting costs no Python stack.
+Operators are few and their order is fixed, so the parser is one loop that holds the open level in two lists: the
+terms of the disjunction that are done, and the factors of the conjunction being read. A parenthesis puts both on a
+stack and begins anew. No function calls itself, so nesting costs no Python stack.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The lexis of the text form: what the words are, and the values that literals stand for.
 
-A rule's text becomes a list of token texts, in one call of the regex engine. Places are not kept: they are needed only
-when something is wrong, and then `positions` finds them by reading the text again.
+A rule's text becomes a list of token texts, in one call of the regex engine. Places are not kept: they are needed
+only when something is wrong, and then `positions` finds them by reading the text again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""Sets of values, exact over every kind.
 
-All values stand in one order: numbers, then Booleans, then times, then strings. A *cut* is a place between two values,
-written as what stands right above it:
+All values stand in one order: numbers, then Booleans, then times, then strings. A *cut* is a place between two
+values, written as what stands right above it:
 
     (NUMBER,)        before the first number          (BOOLEAN,)  before the first Boolean, so after the last number
     (NUMBER, 5)      right before 5                   (NUMBER, 5.000000000000001)   right after 5
@@ -11,8 +11,8 @@ Invariant: one place has one cut. "After v" is "before the least value above v",
 64-bit integers and all floats, and what lies before the first value of a kind is the kind's own start. So `x > 5` and
 `x >= 5.000000000000001` are the same set, and two different cuts always have a value between them.
 
-A set is a tuple of runs (low cut, high cut), low < high, ascending, not touching. Python's tuples compare cuts rightly:
-`(0,) < (0, -7) < (0, 2.5) < (1,)`.
+A set is a tuple of runs (low cut, high cut), low < high, ascending, not touching. Python's tuples compare cuts
+rightly: `(0,) < (0, -7) < (0, 2.5) < (1,)`.
 """
 
 from __future__ import annotations

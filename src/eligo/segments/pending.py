@@ -8,12 +8,9 @@ import numpy as np
 
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import U8, Compiled
-from eligo.compile.strings import Strings
-from eligo.evaluate.base import Evaluator
-from eligo.index.base import Index
 from eligo.language.tree import Node
 from eligo.segments.rule_table import RuleId, make_rule_table, permuted_slices
-from eligo.segments.segment import Segment, build_segment
+from eligo.segments.segment import Recipe, Segment
 
 
 class Pending:
@@ -31,9 +28,7 @@ class Pending:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def add(
-        self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int
-    ) -> None:
+    def add(self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
         """Take a rule in normal form. Fails before anything is changed, or not at all."""
         self.builder.add(root)
         self.rows[rule] = len(self.ids)
@@ -47,9 +42,7 @@ class Pending:
         """Take a rule out again; its sequence number."""
         return self.sequence[self.rows.pop(rule)]
 
-    def build(
-        self, strings: Strings, attributes: int, index: type[Index], evaluator: type[Evaluator]
-    ) -> tuple[Segment, U8]:
+    def build(self, recipe: Recipe) -> tuple[Segment, U8]:
         """The rules as a segment, and which of its rows are alive (no bytes at all: all of them)."""
         compiled = self.builder.finish()
         alive = np.zeros(len(self.ids), np.uint8)
@@ -62,5 +55,4 @@ class Pending:
             compiled = Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets})
             alive = alive[order]
         table = make_rule_table(*columns)
-        segment = build_segment(table, compiled, strings, attributes, index, evaluator)
-        return segment, alive if not alive.all() else np.zeros(0, np.uint8)
+        return recipe.build(table, compiled), alive if not alive.all() else np.zeros(0, np.uint8)

@@ -3,9 +3,9 @@
     segments   [ 1,000,000 rules ][ 4,096 ][ 300 ][ 128 ]     never changed; removed rules are masked out (`alive`)
     pending    [ 17 ]                                         compiled anew when somebody matches after a change
 
-A full delta is sealed as a segment. When four segments are of about one size they are merged into one: small ones at once,
-large ones by a thread beside, which takes the lock only to put its result in place. Merging works on arrays alone; no
-rule is parsed again.
+A full delta is sealed as a segment. When four segments are of about one size they are merged into one: small ones at
+once, large ones by a thread beside, which takes the lock only to put its result in place. Merging works on arrays
+alone; no rule is parsed again.
 
 One lock serves all writers. Readers take `view`, which never waits while there is nothing new to compile.
 """
@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -32,7 +33,8 @@ from eligo.language.tree import Node
 from eligo.rule import Rule
 from eligo.segments.pending import Pending
 from eligo.segments.rule_table import RuleId
-from eligo.segments.segment import Segment, merge_segments
+from eligo.segments.sample import Sample
+from eligo.segments.segment import Recipe, Segment, merge_segments
 from eligo.segments.view import ALL, View
 
 log = logging.getLogger("eligo")
@@ -47,8 +49,8 @@ class RuleSet:
 
     def __init__(self, index: type[Index], evaluator: type[Evaluator], absent: str, multi: Iterable[str]) -> None:
         self.lock = threading.RLock()
-        self.index, self.evaluator, self.absent = index, evaluator, absent
-        self.attributes, self.strings = Attributes(), Strings()
+        self.absent = absent
+        self.recipe = Recipe(index, evaluator, Attributes(), Strings())
         self.declared = frozenset(multi)
         self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
         self.segments: list[Segment] = []
@@ -92,7 +94,9 @@ class RuleSet:
     def living(self) -> Iterator[tuple[int, Segment, int]]:
         """Sequence number, segment and row of all living rules, in the order in which they were added."""
         view = self.view
-        rows = [np.nonzero(a)[0] if len(a) else np.arange(len(s)) for s, a in zip(view.segments, view.alive, strict=True)]
+        rows = [
+            np.nonzero(a)[0] if len(a) else np.arange(len(s)) for s, a in zip(view.segments, view.alive, strict=True)
+        ]
         if not rows:
             return
         part = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
@@ -119,7 +123,7 @@ class RuleSet:
         """Take many rules at once, compiled apart."""
         if len(pending) == 0:
             return
-        segment, alive = pending.build(self.strings, len(self.attributes), self.index, self.evaluator)
+        segment, alive = pending.build(self.recipe)
         self.segments.append(segment)
         self.alive.append(alive)
         self.count += len(pending.rows)
@@ -158,7 +162,7 @@ class RuleSet:
     def seal(self) -> None:
         """Turn the delta into a segment."""
         if len(self.pending.rows):
-            segment, alive = self.pending.build(self.strings, len(self.attributes), self.index, self.evaluator)
+            segment, alive = self.pending.build(self.recipe)
             self.segments.append(segment)
             self.alive.append(alive)
         self.pending = self.new_pending()
@@ -166,7 +170,7 @@ class RuleSet:
         self._tidy()
 
     def new_pending(self) -> Pending:
-        return Pending(Builder(self.attributes, self.strings, absent=self.absent, multi=self.multi))
+        return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=self.multi))
 
     def rules_naming(self, names: Iterable[str]) -> list[tuple[int, int]]:
         """Places of the living rules whose text names one of the attributes, and perhaps of some more."""
@@ -204,27 +208,39 @@ class RuleSet:
             self._held = None
             self._view = None
 
+    def observe(self, events: Any) -> None:
+        """Keep some of the events and build all indexes anew with what they tell."""
+        sample = Sample(events, self.view.encoder)
+        while True:
+            self.wait()
+            with self.lock:
+                if self._merging is None:
+                    self.recipe.sample = sample if sample.events else None
+                    self.segments = [self.recipe.reindexed(segment) for segment in self.segments]
+                    self._view = None
+                    return
+
     # -- views
 
     def _new_view(self) -> View:
         segments, alive = list(self.segments), list(self.alive)
         if len(self.pending.rows):
-            segment, mask = self.pending.build(self.strings, len(self.attributes), self.index, self.evaluator)
+            segment, mask = self.pending.build(self.recipe)
             segments.append(segment)
             alive.append(mask)
         return View(segments, alive, self._current_encoder(segments))
 
     def _current_encoder(self, segments: list[Segment]) -> Encoder:
         special = dict.fromkeys(self.multi, SEVERAL)
-        names = self.attributes.names
+        names = self.recipe.attributes.names
         for segment in segments:
             for number in segment.text_attributes:
                 special[names[number]] = special.get(names[number], 0) | TEXT
             for number in segment.pattern_attributes:
                 special[names[number]] = special.get(names[number], 0) | PATTERN
         old = self._encoder
-        if old is None or len(old.metas) != len(self.attributes) or old.special != special:
-            self._encoder = Encoder(self.attributes, self.strings, special)
+        if old is None or len(old.metas) != len(names) or old.special != special:
+            self._encoder = Encoder(self.recipe.attributes, self.recipe.strings, special)
         assert self._encoder is not None
         return self._encoder
 
@@ -244,7 +260,7 @@ class RuleSet:
             self._replace(group, *self._merged(group))
 
     def _group(self) -> list[int]:
-        """Segments to merge: those of a size class with enough members and all smaller ones, or one that is mostly dead."""
+        """Segments to merge: a size class with enough members and all smaller ones, or one that is mostly dead."""
         living = {
             i: int(mask.sum()) if len(mask) else len(segment)
             for i, (segment, mask) in enumerate(zip(self.segments, self.alive, strict=True))
@@ -257,14 +273,7 @@ class RuleSet:
         return [i for i, n in living.items() if 2 * n < len(self.segments[i])][:1]
 
     def _merged(self, group: list[int]) -> tuple[Segment, list[I64]]:
-        return merge_segments(
-            [self.segments[i] for i in group],
-            [self.alive[i] for i in group],
-            self.strings,
-            len(self.attributes),
-            self.index,
-            self.evaluator,
-        )
+        return merge_segments([self.segments[i] for i in group], [self.alive[i] for i in group], self.recipe)
 
     def _replace(self, group: list[int], merged: Segment, moved: list[I64]) -> None:
         """Put a merged segment in the place of those it was made of; rules that died meanwhile are dead in it too."""
@@ -290,8 +299,7 @@ class RuleSet:
                     return
                 chosen = self._busy = [self.segments[i] for i in group]
                 alive = [self.alive[i] for i in group]
-                attributes = len(self.attributes)
-            merged, moved = merge_segments(chosen, alive, self.strings, attributes, self.index, self.evaluator)
+            merged, moved = merge_segments(chosen, alive, self.recipe)
             merged.warm()
             with self.lock:
                 self._busy = []  # while they stood here nobody else took these segments away

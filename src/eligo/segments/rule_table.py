@@ -1,6 +1,6 @@
 """What a segment knows of its rules beside their meaning: id, text, weight, tags, and when they were added.
 
-    sequence                      int64, ascending: the order in which rules were added; replacing a rule keeps its number
+    sequence                      int64, ascending: the order of adding; a rule that replaces another takes its number
     ids                           int64 ids, or for strings id_offsets and id_data (UTF-8)
     text_offsets, text_data       the rule as it was written (or rendered, if it was not written as text)
     weight                        float64
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -205,7 +206,7 @@ def _packed(texts: Sequence[str]) -> tuple[I64, U8]:
 
 
 def _strings(offsets: I64, data: U8) -> list[str]:
-    return [bytes(data[a:b]).decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [bytes(data[a:b]).decode() for a, b in pairwise(offsets)]
 
 
 def _offsets(sizes: Sequence[int]) -> I64:

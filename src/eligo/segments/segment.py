@@ -1,6 +1,7 @@
 """A segment: rules compiled, indexed and ready, never changed.
 
-What dies stays in its arrays and is left out of answers by the view's `alive` mask, until a merge leaves it out for good.
+What dies stays in its arrays and is left out of answers by the view's `alive` mask, until a merge leaves it out for
+good.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, concatenate
 from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore_conjunctions
 from eligo.compile.events import EventBuffer
@@ -21,6 +23,9 @@ from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.index.base import Index
 from eligo.segments.rule_table import RuleTable, join_rule_tables, permuted_slices
+from eligo.segments.sample import Sample
+
+_NONE: I32 = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,12 @@ class Segment:
 
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
         """The rows that an event matches, ascending."""
-        scratch = self._scratch()
-        count = self.index.search(events, event, scratch[0])
-        matched = self.evaluator.evaluate(scratch[0].found, count, allowed, scratch[1])
-        rows = scratch[1].matched[:matched].copy()
-        self._scratches.append(scratch)
+        scratches = self._scratches
+        found, evaluated = scratch = self._scratch()
+        count = self.index.search(events, event, found)
+        matched = self.evaluator.evaluate(found.found, count, allowed, evaluated) if count else 0
+        rows: I32 = evaluated.matched[:matched].copy() if matched else _NONE
+        scratches.append(scratch)
         return rows
 
     def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
@@ -109,43 +115,49 @@ class Segment:
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
 
-def build_segment(
-    table: RuleTable,
-    compiled: Compiled,
-    strings: Strings,
-    attributes: int,
-    index: type[Index],
-    evaluator: type[Evaluator],
-) -> Segment:
-    conjunctions = build_conjunctions(compiled, strings, attributes)
-    return Segment(table, compiled, conjunctions, index.build(conjunctions), evaluator.build(compiled))
+@dataclass
+class Recipe:
+    """What segments of one matcher are made with: their index and evaluator, the tables that they share, and events
+    that tell how often predicates hold, if any were observed.
+    """
+
+    index: type[Index]
+    evaluator: type[Evaluator]
+    attributes: Attributes
+    strings: Strings
+    sample: Sample | None = None
+
+    def build(self, table: RuleTable, compiled: Compiled) -> Segment:
+        conjunctions = build_conjunctions(compiled, self.strings, len(self.attributes))
+        return Segment(table, compiled, conjunctions, self.build_index(conjunctions), self.evaluator.build(compiled))
+
+    def build_index(self, conjunctions: Conjunctions) -> Index:
+        return self.index.build(conjunctions, self.sample.rank(conjunctions) if self.sample else None)
+
+    def reindexed(self, segment: Segment) -> Segment:
+        """The same segment with its index built anew."""
+        index = self.build_index(segment.conjunctions)
+        return Segment(segment.table, segment.compiled, segment.conjunctions, index, segment.evaluator)
 
 
-def restore_segment(arrays: Arrays, strings: Strings, index: type[Index], evaluator: type[Evaluator]) -> Segment:
+def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
     """What `Segment.arrays` gave, as loaded from a snapshot: nothing is computed."""
 
     def part(name: str) -> Arrays:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
 
     compiled = Compiled(**part("compiled/"))
-    conjunctions = restore_conjunctions(part("spaces/"), compiled, strings)
+    conjunctions = restore_conjunctions(part("spaces/"), compiled, recipe.strings)
     return Segment(
         RuleTable(**part("rules/")),
         compiled,
         conjunctions,
-        index.restore(conjunctions, part("index/")),
-        evaluator.restore(compiled, part("evaluator/")),
+        recipe.index.restore(conjunctions, part("index/")),
+        recipe.evaluator.restore(compiled, part("evaluator/")),
     )
 
 
-def merge_segments(
-    segments: Sequence[Segment],
-    alive: Sequence[U8],
-    strings: Strings,
-    attributes: int,
-    index: type[Index],
-    evaluator: type[Evaluator],
-) -> tuple[Segment, list[I64]]:
+def merge_segments(segments: Sequence[Segment], alive: Sequence[U8], recipe: Recipe) -> tuple[Segment, list[I64]]:
     """One segment of all that is alive, and for every old segment the new row of each of its rows (-1: gone)."""
     keep = [mask.astype(np.bool_) if len(mask) else None for mask in alive]
     sequence = np.concatenate(
@@ -166,4 +178,4 @@ def merge_segments(
         rows[slice(None) if k is None else k] = place[start : start + count]
         moved.append(rows)
         start += count
-    return build_segment(table, compiled, strings, attributes, index, evaluator), moved
+    return recipe.build(table, compiled), moved

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from eligo.compile.arrow import encode_table
 from eligo.compile.compiled import I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
-from eligo.errors import EventError
+from eligo.segments.encoding import encoded_slices
 from eligo.segments.rule_table import RuleId
 from eligo.segments.segment import Segment
 
-_SLICE = 4096  # events matched at a time: their entries stay in the cache
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
 ALL: U8 = np.zeros(0, np.uint8)
 
@@ -53,9 +51,10 @@ class View:
         """The segments with a match, and the rows."""
         buffer.clear()
         self.encoder.encode(event, buffer)
+        masks = self.alive if tags is None else self.allowed(tags)
         found = []
-        for segment, allowed in zip(self.segments, self.allowed(tags), strict=True):
-            rows = segment.match(buffer, 0, allowed)
+        for i, segment in enumerate(self.segments):
+            rows = segment.match(buffer, 0, masks[i])
             if len(rows):
                 found.append((segment, rows))
         return found
@@ -108,59 +107,3 @@ class View:
                 kept = np.arange(len(number)) - starts < limit
                 number, rules = number[kept], rules.filter(pa.array(kept))
             yield number, rules
-
-
-def encoded_slices(events: Any, encoder: Encoder) -> Iterable[tuple[int, EventBuffer]]:
-    """The events, encoded some at a time, and the number of the first of each slice."""
-    table = as_table(events)
-    if table is not None:
-        for first in range(0, table.num_rows, _SLICE):
-            buffer = EventBuffer()
-            try:
-                encode_table(table.slice(first, _SLICE), encoder, buffer)
-            except EventError as error:
-                raise _moved(error, first) from None
-            yield first, buffer
-        return
-    buffer = EventBuffer(_SLICE, 16 * _SLICE)
-    first = number = 0
-    for number, event in enumerate(events):
-        try:
-            encoder.encode(event, buffer)
-        except EventError as error:
-            raise EventError(f"event {number}: {error}") from None
-        if buffer.events == _SLICE:
-            yield first, buffer
-            buffer.clear()
-            first = number + 1
-    if buffer.events:
-        yield first, buffer
-
-
-def as_table(events: Any) -> pa.Table | pa.RecordBatch | None:
-    """Arrow tables and batches as they are; pandas, Polars and anything else that speaks Arrow's C interface as a table."""
-    if isinstance(events, pa.Table | pa.RecordBatch):
-        return events
-    if isinstance(events, pa.RecordBatchReader):
-        return events.read_all()
-    if isinstance(events, dict | str | bytes):
-        raise EventError(
-            f"match_batch takes many events: a list of dicts or a table, not a {type(events).__name__}; for one event use match"
-        )
-    if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
-        try:
-            return pa.table(events)
-        except pa.ArrowInvalid as error:
-            raise EventError(f"the table of events cannot be read as Arrow: {error}; give each column one type") from None
-    if hasattr(events, "to_arrow"):
-        return events.to_arrow()
-    return None
-
-
-def _moved(error: EventError, first: int) -> EventError:
-    """The error with the event's number in the whole table instead of in the slice."""
-    text = str(error)
-    if first and text.startswith("event "):
-        number, _, rest = text.removeprefix("event ").partition(":")
-        return EventError(f"event {int(number) + first}:{rest}")
-    return error

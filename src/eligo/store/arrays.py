@@ -4,8 +4,8 @@
     64       first array, as its bytes lie in memory, little-endian
     …        each further array at the next multiple of 64
 
-What lies where (name, type, shape, offset, CRC-32) is not in the file but in the manifest that names it. A file is named
-by the hash of its content, so a name never means two things, and a changed file never passes for an old one.
+What lies where (name, type, shape, offset, CRC-32) is not in the file but in the manifest that names it. A file is
+named by the hash of its content, so a name never means two things, and a changed file never passes for an old one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def write_arrays(directory: Path, prefix: str, arrays: Arrays) -> ArrayFile:
             position = len(MAGIC)
             for name, array in arrays.items():
                 flat = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
-                raw = memoryview(flat.reshape(-1).view(np.uint8)) if flat.size else memoryview(b"")
+                raw = flat.reshape(-1).view(np.uint8).data if flat.size else memoryview(b"")
                 padding = b"\0" * (-position % _ALIGNED)
                 file.write(padding)
                 file.write(raw)
@@ -85,16 +85,18 @@ def map_arrays(directory: Path, described: ArrayFile, verify: bool) -> Arrays:
     size = path.stat().st_size
     if size != described.size:
         state = "truncated" if size < described.size else "too long"
-        raise SnapshotError(f"{path}: {state}, {size:,} bytes where the manifest says {described.size:,}; make it again")
+        raise SnapshotError(
+            f"{path}: {state}, {size:,} bytes where the manifest says {described.size:,}; make it again"
+        )
     mapped = np.memmap(path, np.uint8, mode="c")
     if bytes(mapped[: len(MAGIC)]) != MAGIC:
         raise SnapshotError(f"{path}: damaged, it does not begin as an eligo array file; make it again")
     arrays = {}
     for entry in described.arrays:
-        array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, mapped, entry.offset)  # type: ignore[call-overload]
+        array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, mapped, entry.offset)
         if verify:
             raw = mapped[entry.offset : entry.offset + array.nbytes]
-            if zlib.crc32(memoryview(raw)) != entry.crc32:
+            if zlib.crc32(raw.data) != entry.crc32:
                 raise SnapshotError(f"{path}: damaged, the checksum of array {entry.name!r} is wrong; make it again")
         arrays[entry.name] = array
     return arrays

@@ -5,8 +5,9 @@
       strings-<hash>.bin         the string table
       segment-<hash>.bin         rules, compiled arrays, index and labels; one file a shard
 
-A snapshot becomes visible when its manifest is put in place, which is one rename: whoever opens it finds the old one or the
-new one, whole. Files that the new manifest does not name are removed afterwards; those who have them mapped keep them.
+A snapshot becomes visible when its manifest is put in place, which is one rename: whoever opens it finds the old one
+or the new one, whole. Files that the new manifest does not name are removed afterwards; those who have them mapped
+keep them.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import zlib
 from collections import Counter
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from eligo.compile.attributes import Attributes
+from eligo.compile.compiled import Arrays
 from eligo.compile.strings import Strings
 from eligo.errors import SnapshotError
 from eligo.language.limits import Limits
@@ -41,7 +43,7 @@ class Content(msgspec.Struct, frozen=True):
     index: str
     index_used: str
     evaluator: str
-    absent: str
+    absent: Literal["fails", "classical"]
     multi: tuple[str, ...]
     containing: dict[str, int]
     limits: Limits
@@ -72,13 +74,14 @@ def save(matcher: Matcher, path: str | PathLike[str]) -> None:
     with rules.lock:
         segments = list(rules.segments)
         if any(len(mask) for mask in rules.alive) or len(rules.pending.rows):
-            return save(matcher, path)  # somebody was quicker
-        data, offsets, slots = rules.strings.table()
-        data, offsets = rules.strings.arrays()
+            save(matcher, path)  # somebody was quicker
+            return
+        data, offsets, slots = rules.recipe.strings.table()
+        data, offsets = rules.recipe.strings.arrays()
         facts: dict[str, Any] = {
             "eligo": __version__,
             "index": matcher.index,
-            "index_used": rules.index.name,
+            "index_used": rules.recipe.index.name,
             "evaluator": matcher.evaluator,
             "absent": matcher.absent,
             "multi": tuple(sorted(rules.declared)),
@@ -87,9 +90,9 @@ def save(matcher: Matcher, path: str | PathLike[str]) -> None:
             "id_type": "int" if matcher._loader.id_type is int else "str" if rules.count else "",
             "rules": rules.count,
             "next_sequence": rules.next_sequence,
-            "attributes": tuple(rules.attributes.names),
+            "attributes": tuple(rules.recipe.attributes.names),
         }
-        strings = {"data": data, "offsets": offsets, "slots": slots.copy()}
+        strings: Arrays = {"data": data, "offsets": offsets, "slots": slots.copy()}
     content = Content(
         strings=write_arrays(directory, "strings", strings),
         shards=tuple(write_arrays(directory, "segment", segment.arrays()) for segment in segments),
@@ -110,16 +113,22 @@ def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
     except FileNotFoundError as error:
         if _read_manifest(directory)[1] != raw:
             return open_snapshot(path, verify=verify)  # replaced between the two readings
-        raise SnapshotError(f"{error.filename}: missing, though {directory / MANIFEST} names it; make it again") from None
+        raise SnapshotError(
+            f"{error.filename}: missing, though {directory / MANIFEST} names it; make it again"
+        ) from None
     try:
         matcher = Matcher(
-            content.index, content.evaluator, content.absent, content.multi, content.limits  # type: ignore[arg-type]
+            content.index,
+            content.evaluator,
+            content.absent,
+            content.multi,
+            content.limits,
         )
         rules = matcher._rules
-        rules.attributes = Attributes(content.attributes)
-        rules.strings = Strings((strings["data"], strings["offsets"], strings["slots"]))  # type: ignore[arg-type]
+        rules.recipe.attributes = Attributes(content.attributes)
+        rules.recipe.strings = Strings((strings["data"], strings["offsets"], strings["slots"]))
         rules.containing = Counter(content.containing)
-        rules.segments = [restore_segment(arrays, rules.strings, rules.index, rules.evaluator) for arrays in shards]
+        rules.segments = [restore_segment(arrays, rules.recipe) for arrays in shards]
     except (ValueError, KeyError, TypeError) as error:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
     rules.alive = [ALL] * len(rules.segments)
@@ -135,7 +144,9 @@ def _read_manifest(directory: Path) -> tuple[Content, bytes]:
         raw = path.read_bytes()
     except FileNotFoundError:
         missing = "there is nothing there" if not directory.exists() else f"it has no {MANIFEST}"
-        raise SnapshotError(f"{directory}: not a snapshot, {missing}; Matcher.save and `eligo compile` make one") from None
+        raise SnapshotError(
+            f"{directory}: not a snapshot, {missing}; Matcher.save and `eligo compile` make one"
+        ) from None
     except NotADirectoryError:
         raise SnapshotError(f"{directory}: not a snapshot but a file; Matcher.save makes a directory") from None
     try:

@@ -61,7 +61,8 @@ def _is_plain(root: Node, multi: frozenset[str]) -> bool:
 
 
 def _is_simple(predicate: Predicate) -> bool:
-    return predicate.operator not in _NOT_SIMPLE
-
-
-_NOT_SIMPLE = frozenset(("contains any", "contains all", "between"))
+    operator = predicate.operator
+    if operator == "between":
+        low, high = predicate.values
+        return type(low) is type(high) and low <= high  # type: ignore[operator]
+    return operator != "contains any" and operator != "contains all"

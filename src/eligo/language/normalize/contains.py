@@ -1,7 +1,7 @@
 """`contains` in terms of `=` and `in`.
 
-On an attribute with several values a positive predicate holds when some value satisfies it, so `contains any` is `in`,
-and `contains all` is one `=` for each of its values.
+On an attribute with several values a positive predicate holds when some value satisfies it, so `contains any` is
+`in`, and `contains all` is one `=` for each of its values.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ def push_negation(root: Node) -> Node:
         return root
     # Descend with the polarity, then build on the way back; (node, positive) frames as in tree.bottom_up.
     stack: list[tuple[Node, bool, list[Node]]] = []
-    node, positive = root, True
+    node: Node = root
+    positive = True
     while True:
         while isinstance(node, Not):
             node, positive = node.child, not positive

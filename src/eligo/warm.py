@@ -1,0 +1,159 @@
+"""Filling the kernel cache: one small pass through everything that runs a kernel.
+
+Numba compiles a kernel at its first call and keeps the machine code in a cache on disk. Two processes that write one
+cache at once have crashed, so the pass runs under a lock: the first process compiles, the others wait and then load.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
+
+_STALE: Final = 600.0  # seconds after which a lock without an owner's system lock counts as left behind
+
+# Every operator, kind and polarity, AND below OR below AND, and what no set of values describes.
+_RULES: Final = (
+    "a = 1 and s in ('x', 'y')",
+    "a between 2 and 5 or f < 0.5 and not (s = 'x' or flag)",
+    "not (a >= 3) and f > 1.5",
+    "s like 'ab%'",
+    "s like '%b_c'",
+    "s >= 'm' and a is not null",
+    "t >= timestamp '2026-01-31 12:00:00Z' or t = date '2026-01-01'",
+    "flag = true and missing is null",
+    "many contains any ('p', 'q') and not many contains all ('p', 'r')",
+    "numbers contains none (1, 2)",
+    "inner.x = 1 or inner.y = 'k'",
+    "(a = 1 or a = 2) and (s = 'x' or f != 2.0) and (flag or t is null)",
+    "true",
+    "false",
+)
+_MOMENT: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+_EVENTS: Final[tuple[dict[str, Any], ...]] = (
+    {"a": 1, "s": "x", "f": 0.25, "flag": True, "t": _MOMENT, "many": ["p", "q"], "numbers": [1], "inner": {"x": 1}},
+    {"a": 4, "s": "abc", "f": 2.5, "flag": False, "t": date(2026, 1, 1), "many": [], "numbers": [3, 4]},
+    {"a": 2.5, "s": "azbzc", "f": None, "many": ["r"]},
+    {},
+)
+_RANGES: Final[tuple[dict[str, Any], ...]] = (
+    {"a": Between(1, 3), "f": Below(0.4)},
+    {"a": OneOf(1, 2), "f": Above(1.0), "t": Above(_MOMENT)},
+    {"a": NoneOf(1), "flag": OneOf(True)},
+)
+_MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
+
+
+def warm() -> None:
+    """Run every index with every evaluator once; waits while another process does."""
+    with _lock():
+        from eligo.evaluate.registry import EVALUATORS
+        from eligo.index.registry import INDEXES
+
+        for index in INDEXES.all():
+            for evaluator in EVALUATORS.all():
+                for integers in (False, True):
+                    _pass(index, evaluator, integers)
+
+
+def _pass(index: str, evaluator: str, integers: bool) -> None:
+    import eligo
+
+    matcher = eligo.Matcher(index, evaluator, multi=["numbers"])
+    ids: list[Any] = list(range(len(_RULES))) if integers else [f"rule {n}" for n in range(len(_RULES))]
+    matcher.add_many([(rule, text, 1.0, ("some",)) for rule, text in zip(ids, _RULES, strict=True)])
+    _ask(matcher)
+    more: list[Any] = [n + 1000 for n in range(_MANY)] if integers else [f"more {n}" for n in range(_MANY)]
+    for number, rule in enumerate(more):
+        matcher.add(rule, f"a = {number} and s = 'v{number % 7}' or f > {number}.5", tags=("other",))
+    for rule in more[: 3 * _MANY // 4]:
+        matcher.remove(rule)
+    matcher.add(ids[0], "a > 0", replace=True)
+    _ask(matcher)
+    with tempfile.TemporaryDirectory(prefix="eligo-warm-") as folder:
+        path = os.path.join(folder, "rules.eligo")
+        matcher.save(path)
+        _ask(eligo.open(path))
+
+
+def _ask(matcher: Any) -> None:
+    for event in (*_EVENTS, *_RANGES):
+        matcher.match(event)
+    matcher.match(_EVENTS[0], tags=("some",), limit=1)
+    matcher.top(_EVENTS[0], k=2)
+    matcher.match_batch(list(_EVENTS))
+    matcher.match_batch(_table())
+    matcher.match_batch(_table().slice(1), tags=("some",), limit=1)
+    matcher.stats()
+
+
+def _table() -> pa.Table:
+    """One column of every Arrow type that has a path of its own."""
+    pairs = [[("x", 1)], [("y", 2)], None, []]
+    return pa.table(
+        {
+            "a": pa.array([1, 4, None, 2], pa.int64()),
+            "f": pa.array([0.25, 2.5, float("nan"), None]),
+            "s": pa.array(["x", "abc", None, "azbzc"]),
+            "flag": pa.array([True, False, None, True]),
+            "t": pa.array([_MOMENT, _MOMENT, None, _MOMENT], pa.timestamp("us", "UTC")),
+            "many": pa.array([["p", "q"], [], None, ["r"]], pa.list_(pa.string())),
+            "numbers": pa.array([[1], [3, 4], None, []], pa.list_(pa.int64())),
+            "inner": pa.array(pairs, pa.map_(pa.string(), pa.int64())),
+        }
+    )
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    path = _lock_path()
+    try:
+        import fcntl
+    except ImportError:
+        with _lock_by_name(path):
+            yield
+        return
+    # The system gives this lock back when its owner dies, however that happens.
+    with open(path, "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _lock_by_name(path: Path) -> Iterator[None]:
+    """Where the system has no such lock: whoever creates the file has it, and one that is very old was left behind."""
+    while True:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            break
+        except (FileExistsError, PermissionError):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _STALE:
+                    path.unlink()
+                    continue
+            time.sleep(0.1)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _lock_path() -> Path:
+    """Beside the cache, so that processes with one cache share one lock."""
+    folders = [os.environ.get("NUMBA_CACHE_DIR"), os.path.join(os.path.dirname(__file__), "__pycache__")]
+    for folder in filter(None, folders):
+        with suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return Path(folder, "eligo-warm.lock")
+    return Path(tempfile.gettempdir(), f"eligo-warm-{os.getuid() if hasattr(os, 'getuid') else 0}.lock")
