@@ -27,6 +27,8 @@ I64: TypeAlias = NDArray[np.int64]
 U8: TypeAlias = NDArray[np.uint8]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
+RUN_ARRAYS = ("low_kind", "low_key", "low_key2", "high_kind", "high_key", "high_key2")
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -72,9 +74,7 @@ def concatenate(parts: Sequence[Compiled], keep: Sequence[NDArray[np.bool_] | No
         tree, offsets = kept_slices(part.tree, part.tree_offsets, mask)
         trees.append(np.where(tree >= 0, tree + np.int32(conjunctions), tree).astype(np.int32))
         tree_offsets.append(offsets[1:] + leaves)
-        for name in ("attribute", "flags", "pattern", "low_kind", "low_key", "low_key2"):
-            joined[name].append(getattr(part, name))
-        for name in ("high_kind", "high_key", "high_key2"):
+        for name in ("attribute", "flags", "pattern", *RUN_ARRAYS):
             joined[name].append(getattr(part, name))
         joined["run_offsets"].append(part.run_offsets[:-1] + runs)
         joined["conjunction_offsets"].append(part.conjunction_offsets[:-1] + items)
@@ -130,7 +130,7 @@ def predicate_rows(whole: Compiled, wanted: NDArray[np.bool_]) -> Arrays:
     """The predicate table, cut down to the wanted rows."""
     rows, run_offsets = kept_slices(np.arange(len(whole.low_kind)), whole.run_offsets, wanted)
     cut = {name: getattr(whole, name)[wanted] for name in ("attribute", "flags", "pattern")}
-    for name in ("low_kind", "low_key", "low_key2", "high_kind", "high_key", "high_key2"):
+    for name in RUN_ARRAYS:
         cut[name] = getattr(whole, name)[rows]
     return {**cut, "run_offsets": run_offsets}
 
@@ -142,6 +142,14 @@ def kept_slices(items: NDArray[Any], offsets: I64, keep: NDArray[np.bool_] | Non
     sizes = np.diff(offsets)
     chosen = items[np.repeat(keep, sizes)]
     return chosen, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[keep], dtype=np.int64)))
+
+
+def permuted_slices(items: NDArray[Any], offsets: I64, order: I64) -> tuple[NDArray[Any], I64]:
+    """The slices items[offsets[i]:offsets[i+1]] in another order."""
+    sizes = np.diff(offsets)[order]
+    moved = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)))
+    take = np.arange(moved[-1]) + np.repeat(offsets[:-1][order] - moved[:-1], sizes)
+    return items[take], moved
 
 
 @inline

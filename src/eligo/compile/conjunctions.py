@@ -2,7 +2,7 @@
 
     conjunction c   predicates items[offsets[c] … offsets[c+1]], numbers of `predicates`, ascending
 
-Everything here is derived from `Compiled`, so a merge can throw it away and derive it again.
+Offsets and items are those of `Compiled` itself; the rest is derived from it, so a merge can derive it again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from eligo.compile.compiled import I32, I64, Arrays, Compiled, sort_within
-from eligo.compile.predicates import Predicates, build_predicates
+from eligo.compile.compiled import I32, I64, Arrays, Compiled
+from eligo.compile.predicates import Predicates, build_predicates, in_checking_order
 from eligo.compile.spaces import Spaces, build_spaces
 from eligo.compile.strings import Strings
 
@@ -43,7 +43,6 @@ class Conjunctions:
         return {
             **{f"spaces.{name}": array for name, array in self.spaces.arrays().items()},
             **{f"predicates.{name}": array for name, array in self.predicates.arrays().items()},
-            "conjunctions.items": self.items,
         }
 
     def text_attributes(self) -> I32:
@@ -57,14 +56,13 @@ class Conjunctions:
         return np.unique(self.predicates.attribute()[self.predicates.pattern >= 0])
 
 
-def build_conjunctions(compiled: Compiled, strings: Strings, attributes: int) -> Conjunctions:
+def build_conjunctions(compiled: Compiled, strings: Strings, attributes: int) -> tuple[Compiled, Conjunctions]:
+    """Conjunctions in spaces, and the same rules with their predicates in checking order, so that both share arrays."""
+    compiled = in_checking_order(compiled)
     spaces, low, high = build_spaces(compiled, strings, attributes)
-    predicates, order = build_predicates(compiled, low, high, strings, attributes)
-    renumbered = np.empty(len(order), np.int32)
-    renumbered[order] = np.arange(len(order), dtype=np.int32)
-    items = renumbered[compiled.conjunction] if len(order) else compiled.conjunction
-    sort_within(items, compiled.conjunction_offsets)
-    return Conjunctions(spaces, predicates, compiled.conjunction_offsets, items, strings)
+    predicates = build_predicates(compiled, low, high, strings, attributes)
+    offsets, items = compiled.conjunction_offsets, compiled.conjunction
+    return compiled, Conjunctions(spaces, predicates, offsets, items, strings)
 
 
 def restore_conjunctions(arrays: Arrays, compiled: Compiled, strings: Strings) -> Conjunctions:
@@ -77,6 +75,6 @@ def restore_conjunctions(arrays: Arrays, compiled: Compiled, strings: Strings) -
         Spaces(**part("spaces.")),
         Predicates(**part("predicates.")),
         compiled.conjunction_offsets,
-        arrays["conjunctions.items"],
+        compiled.conjunction,
         strings,
     )

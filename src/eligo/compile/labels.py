@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, I64, Arrays, Compiled
+from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.jit import kernel
 
 
@@ -31,13 +31,13 @@ from eligo.jit import kernel
 class IntervalLabels:
     """The arrays drawn above."""
 
-    direct_offsets: I64
+    direct_offsets: I32
     direct: I32
-    leaf_offsets: I64
+    leaf_offsets: I32
     leaf: I32
     begin: I32
     end: I32
-    rule_leaves: I64
+    rule_leaves: I32
     span: I32
     leaf_rule: I32
 
@@ -75,9 +75,9 @@ def interval_labels(compiled: Compiled) -> IntervalLabels:
     )
 
 
-def _offsets(numbers: NDArray[Any], size: int) -> I64:
+def _offsets(numbers: NDArray[Any], size: int) -> I32:
     counts = np.bincount(numbers.astype(np.int64), minlength=size)
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64))).astype(np.int32)
 
 
 @kernel

@@ -5,8 +5,7 @@
     predicate p     hull low[p] … high[p] of its spaces; flags[p]; runs run_offsets[p] … [p+1] of run_low / run_high;
                     pattern[p]: row of the pattern table (pattern_offsets, pattern_data), -1 for none
 
-Invariant: predicates are sorted by attribute, plain ones first. `order` of `build_predicates` tells where each came
-from.
+Invariant: predicates are sorted by attribute, plain ones first.
 
 The *truth* of an event is a byte for every predicate. Those of absent attributes are always the same
 (`absent_truth`), so for each event only the predicates of its own attributes are computed, one streaming loop each,
@@ -23,7 +22,17 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile import codes
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, kept_slices
+from eligo.compile.compiled import (
+    I32,
+    I64,
+    RUN_ARRAYS,
+    U8,
+    Arrays,
+    Compiled,
+    kept_slices,
+    permuted_slices,
+    sort_within,
+)
 from eligo.compile.strings import Strings
 from eligo.jit import define_handle, inline, kernel
 
@@ -65,42 +74,49 @@ class Predicates:
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
 
-def build_predicates(
-    compiled: Compiled, low: I32, high: I32, strings: Strings, attributes: int
-) -> tuple[Predicates, NDArray[np.int64]]:
-    """Predicates in checking order from the spaces of their runs, and the old number of each."""
-    runs = np.diff(compiled.run_offsets)
-    plain = (runs == 1) & (compiled.flags & _NOT_PLAIN == 0)
-    order = np.lexsort((~plain, compiled.attribute))
-    starts = compiled.run_offsets[:-1][order]
-    sizes = runs[order]
-    run_offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    take = np.arange(run_offsets[-1]) + np.repeat(starts - run_offsets[:-1], sizes)
-    run_low, run_high = low[take], high[take]
-    some = sizes > 0
-    hull_low = np.ones(len(order), np.int32)
-    hull_high = np.zeros(len(order), np.int32)  # no space at all: low above high
-    hull_low[some] = run_low[run_offsets[:-1][some]]
-    hull_high[some] = run_high[run_offsets[1:][some] - 1]
+def in_checking_order(compiled: Compiled) -> Compiled:
+    """The same rules with their predicates sorted by attribute, plain ones first."""
+    order = np.lexsort((~_is_plain(compiled), compiled.attribute))
+    renumbered = np.empty(len(order), np.int32)
+    renumbered[order] = np.arange(len(order), dtype=np.int32)
+    conjunction = renumbered[compiled.conjunction]
+    sort_within(conjunction, compiled.conjunction_offsets)
+    arrays = compiled.arrays()
+    runs, run_offsets = permuted_slices(np.arange(len(compiled.low_kind)), compiled.run_offsets, order)
+    moved = {name: arrays[name][order] for name in ("attribute", "flags", "pattern")}
+    moved |= {name: arrays[name][runs] for name in RUN_ARRAYS}
+    return Compiled(**{**arrays, **moved, "run_offsets": run_offsets, "conjunction": conjunction})
+
+
+def _is_plain(compiled: Compiled) -> NDArray[np.bool_]:
+    plain: NDArray[np.bool_] = (np.diff(compiled.run_offsets) == 1) & (compiled.flags & _NOT_PLAIN == 0)
+    return plain
+
+
+def build_predicates(compiled: Compiled, low: I32, high: I32, strings: Strings, attributes: int) -> Predicates:
+    """The predicates of rules in checking order, from the first and last space of each of their runs."""
+    offsets = compiled.run_offsets
+    some = np.diff(offsets) > 0
+    hull_low = np.ones(len(some), np.int32)
+    hull_high = np.zeros(len(some), np.int32)  # no space at all: low above high
+    hull_low[some] = low[offsets[:-1][some]]
+    hull_high[some] = high[offsets[1:][some] - 1]
     counts = np.bincount(compiled.attribute, minlength=attributes)
-    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)
-    plains = np.bincount(compiled.attribute[plain], minlength=attributes)
-    pattern, pattern_offsets, pattern_data = _patterns(compiled.pattern[order], strings)
-    return (
-        Predicates(
-            attribute_offsets=offsets,
-            plain_stop=(offsets[:-1] + plains).astype(np.int32),
-            low=hull_low,
-            high=hull_high,
-            flags=compiled.flags[order],
-            run_offsets=run_offsets.astype(np.int32),
-            run_low=run_low,
-            run_high=run_high,
-            pattern=pattern,
-            pattern_offsets=pattern_offsets,
-            pattern_data=pattern_data,
-        ),
-        order,
+    attribute_offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts))).astype(np.int32)
+    plains = np.bincount(compiled.attribute[_is_plain(compiled)], minlength=attributes)
+    pattern, pattern_offsets, pattern_data = _patterns(compiled.pattern, strings)
+    return Predicates(
+        attribute_offsets=attribute_offsets,
+        plain_stop=(attribute_offsets[:-1] + plains).astype(np.int32),
+        low=hull_low,
+        high=hull_high,
+        flags=compiled.flags,
+        run_offsets=offsets.astype(np.int32),
+        run_low=low,
+        run_high=high,
+        pattern=pattern,
+        pattern_offsets=pattern_offsets,
+        pattern_data=pattern_data,
     )
 
 

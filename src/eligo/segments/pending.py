@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from eligo.compile.builder import Builder
-from eligo.compile.compiled import U8, Compiled
+from eligo.compile.compiled import U8, Compiled, permuted_slices
 from eligo.language.tree import Node
-from eligo.segments.rule_table import RuleId, make_rule_table, permuted_slices
+from eligo.segments.rule_table import RuleId, make_rule_table
 from eligo.segments.segment import Recipe, Segment
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed
+from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed, permuted_slices
 from eligo.compile.strings import fill_slots, find_bytes, slots_for
 from eligo.jit import kernel
 
@@ -183,14 +183,6 @@ def join_slices(parts: Sequence[tuple[NDArray[Any], I64]]) -> tuple[NDArray[Any]
         offsets.append(part[1:] - part[0] + end)
         end = int(offsets[-1][-1]) if len(part) > 1 else end
     return np.concatenate([items for items, _ in parts]), np.concatenate(offsets)
-
-
-def permuted_slices(items: NDArray[Any], offsets: I64, order: I64) -> tuple[NDArray[Any], I64]:
-    """The slices items[offsets[i]:offsets[i+1]] in another order."""
-    sizes = np.diff(offsets)[order]
-    moved = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)))
-    take = np.arange(moved[-1]) + np.repeat(offsets[:-1][order] - moved[:-1], sizes)
-    return items[take], moved
 
 
 def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, concatenate
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, concatenate, permuted_slices
 from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore_conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.index.base import Index
-from eligo.segments.rule_table import RuleTable, join_rule_tables, permuted_slices
+from eligo.segments.rule_table import RuleTable, join_rule_tables
 from eligo.segments.sample import Sample
 
 _NONE: I32 = np.zeros(0, np.int32)
@@ -128,7 +128,7 @@ class Recipe:
     sample: Sample | None = None
 
     def build(self, table: RuleTable, compiled: Compiled) -> Segment:
-        conjunctions = build_conjunctions(compiled, self.strings, len(self.attributes))
+        compiled, conjunctions = build_conjunctions(compiled, self.strings, len(self.attributes))
         return Segment(table, compiled, conjunctions, self.build_index(conjunctions), self.evaluator.build(compiled))
 
     def build_index(self, conjunctions: Conjunctions) -> Index:
