@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import events, expressions
 
 import eligo
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
 from eligo.language.normalize import normalize
 from eligo.language.reference import matches
+from strategies import events, expressions
 
 MULTI = frozenset({"c"})
 COMBINATIONS = list(product(INDEXES.all(), EVALUATORS.all(), ("fails", "classical")))

@@ -36,9 +36,8 @@ class Encoder:
 
     def encode(self, event: Mapping[str, Any], buffer: EventBuffer) -> None:
         """Append an event to the buffer. On an error the buffer is as before."""
-        if buffer.count + len(event) > len(buffer.meta):
+        while buffer.count + (len(event) if isinstance(event, Mapping) else 0) > len(buffer.meta):
             buffer.grow()
-            return self.encode(event, buffer)
         metas, special, hits = self.metas, self.special, self.strings.hits
         meta_view, key_view = buffer.meta_view, buffer.key_view
         n = buffer.count

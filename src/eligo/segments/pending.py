@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eligo.compile.builder import Builder
-from eligo.compile.compiled import U8, Compiled, permuted_slices
+from eligo.compile.compiled import Compiled, permuted_slices, unique
 from eligo.language.tree import Node
 from eligo.segments.rule_table import RuleId, make_rule_table
 from eligo.segments.segment import Recipe, Segment
@@ -42,17 +42,15 @@ class Pending:
         """Take a rule out again; its sequence number."""
         return self.sequence[self.rows.pop(rule)]
 
-    def build(self, recipe: Recipe) -> tuple[Segment, U8]:
-        """The rules as a segment, and which of its rows are alive (no bytes at all: all of them)."""
+    def build(self, recipe: Recipe) -> Segment:
+        """The living rules as a segment."""
+        rows = np.fromiter(self.rows.values(), np.int64, len(self.rows))
+        order = rows[np.argsort(np.array(self.sequence, np.int64)[rows], kind="stable")]
         compiled = self.builder.finish()
-        alive = np.zeros(len(self.ids), np.uint8)
-        alive[list(self.rows.values())] = 1
-        order = np.argsort(np.array(self.sequence, np.int64), kind="stable")
         columns: tuple[list[Any], ...] = (self.sequence, self.ids, self.texts, self.weights, self.tags)
-        if not np.array_equal(order, np.arange(len(order))):  # a replaced rule has kept its old place
+        if len(rows) < len(self.ids) or not np.array_equal(order, rows):
+            # Some have died, or one that replaced another stands at its old place.
             columns = tuple([column[i] for i in order] for column in columns)
             tree, offsets = permuted_slices(compiled.tree, compiled.tree_offsets, order)
-            compiled = Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets})
-            alive = alive[order]
-        table = make_rule_table(*columns)
-        return recipe.build(table, compiled), alive if not alive.all() else np.zeros(0, np.uint8)
+            compiled = unique(Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets}))
+        return recipe.build(make_rule_table(*columns), compiled)

@@ -121,11 +121,10 @@ class RuleSet:
 
     def extend(self, pending: Pending) -> None:
         """Take many rules at once, compiled apart."""
-        if len(pending) == 0:
+        if not pending.rows:
             return
-        segment, alive = pending.build(self.recipe)
-        self.segments.append(segment)
-        self.alive.append(alive)
+        self.segments.append(pending.build(self.recipe))
+        self.alive.append(ALL)
         self.count += len(pending.rows)
         self.next_sequence = max(self.next_sequence, max(pending.sequence) + 1)
         self._view = None
@@ -162,9 +161,8 @@ class RuleSet:
     def seal(self) -> None:
         """Turn the delta into a segment."""
         if len(self.pending.rows):
-            segment, alive = self.pending.build(self.recipe)
-            self.segments.append(segment)
-            self.alive.append(alive)
+            self.segments.append(self.pending.build(self.recipe))
+            self.alive.append(ALL)
         self.pending = self.new_pending()
         self._view = None
         self._tidy()
@@ -225,9 +223,8 @@ class RuleSet:
     def _new_view(self) -> View:
         segments, alive = list(self.segments), list(self.alive)
         if len(self.pending.rows):
-            segment, mask = self.pending.build(self.recipe)
-            segments.append(segment)
-            alive.append(mask)
+            segments.append(self.pending.build(self.recipe))
+            alive.append(ALL)
         return View(segments, alive, self._current_encoder(segments))
 
     def _current_encoder(self, segments: list[Segment]) -> Encoder:

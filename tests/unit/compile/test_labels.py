@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -19,10 +21,7 @@ def labels(tree: list[int]) -> tuple[list[tuple[int, int]], int]:
 
 def dewey(tree: list[int]) -> list[str]:
     starts, parts = dewey_components(np.array(tree, np.int32), np.array([0, len(tree)], np.int64))
-    return [
-        ".".join(f"{p >> 1}{'*' if p & 1 else ''}" for p in parts[a:b])
-        for a, b in zip(starts[:-1], starts[1:], strict=True)
-    ]
+    return [".".join(f"{p >> 1}{'*' if p & 1 else ''}" for p in parts[a:b]) for a, b in pairwise(starts)]
 
 
 def test_figure_5_intervals() -> None:

@@ -44,6 +44,8 @@ def test_the_normal_form_alternates() -> None:
 def test_deep_trees_cost_no_stack() -> None:
     node = Predicate("a", "=", (1,))
     for i in range(20_000):
-        node = Not(And((node, Predicate("b", "=", (i,))))) if i % 2 else Or((Not(node), Predicate("c", "like", ("%x%",))))
+        node = (
+            Not(And((node, Predicate("b", "=", (i,))))) if i % 2 else Or((Not(node), Predicate("c", "like", ("%x%",))))
+        )
     assert depth_of(node) > 20_000
     normalize(node)

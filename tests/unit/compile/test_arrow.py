@@ -1,0 +1,177 @@
+"""Tables in every shape give what the same events give as dicts."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import eligo
+
+RULES = {
+    "int": "n = 3", "big": "n > 9007199254740992", "float": "f >= 0.5", "whole": "f = 2", "text": "s = 'a'",
+    "prefix": "s like 'ab%'", "pattern": "s like '%é%'", "order": "s < 'b' and s >= 'a'", "empty": "s = ''",
+    "flag": "b", "unflag": "not b", "day": "t = date '2026-01-31'", "late": "t > timestamp '2026-01-31 12:00:00Z'",
+    "null": "s is null", "path": "u.age >= 18", "deep": "u.home.city = 'X'", "tags": "l contains any ('x', 'y')",
+    "all": "l contains all ('x', 'y')", "none": "l contains none ('x')", "key": "m.k = 1", "odd": "`m.a b` = 2",
+    "numbers": "ns contains any (1, 2)",
+}  # fmt: skip
+
+EVENTS: list[dict[str, Any]] = [
+    {"n": 3, "f": 0.5, "s": "a", "b": True, "t": datetime(2026, 1, 31, tzinfo=UTC), "u": {"age": 20, "home": {"city": "X"}},
+     "l": ["x", "y"], "m": {"k": 1}, "ns": [1]},
+    {"n": 2**53 + 1, "f": 2.0, "s": "abc", "b": False, "t": datetime(2026, 1, 31, 13, tzinfo=UTC), "l": ["z"], "ns": []},
+    {"n": None, "f": float("nan"), "s": "xéx", "u": {"age": None, "home": None}, "l": [], "m": {"a b": 2, "zz": 3}},
+    {"s": "", "l": None, "u": {"home": {"city": "X"}}, "ns": [None, 2]},
+    {"l": ["y", None, "x"], "n": -5, "f": float("inf"), "m": {}},
+]  # fmt: skip
+
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int64()),
+        ("f", pa.float64()),
+        ("s", pa.string()),
+        ("b", pa.bool_()),
+        ("t", pa.timestamp("us", "UTC")),
+        ("u", pa.struct([("age", pa.int32()), ("home", pa.struct([("city", pa.string())]))])),
+        ("l", pa.list_(pa.string())),
+        ("m", pa.map_(pa.string(), pa.int64())),
+        ("ns", pa.large_list(pa.int8())),
+        ("unused", pa.binary()),
+    ]
+)
+
+
+def matcher() -> eligo.Matcher:
+    m = eligo.Matcher()
+    m.add_many(RULES)
+    return m
+
+
+def table() -> pa.Table:
+    rows = [{**event, "m": list(event["m"].items())} if "m" in event else event for event in EVENTS]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def one_by_one(m: eligo.Matcher, events: list[dict[str, Any]] = EVENTS) -> list[tuple[int, Any]]:
+    return [(i, rule) for i, event in enumerate(events) for rule in m.match(event)]
+
+
+def pairs(answer: pa.Table) -> list[tuple[int, Any]]:
+    return list(zip(answer["event"].to_pylist(), answer["rule"].to_pylist(), strict=True))
+
+
+def test_a_table_is_its_rows() -> None:
+    m = matcher()
+    assert pairs(m.match_batch(table())) == one_by_one(m) == pairs(m.match_batch(EVENTS))
+    assert len(one_by_one(m)) > 20
+
+
+def test_slices_chunks_and_batches() -> None:
+    m = matcher()
+    whole = pa.concat_tables([table(), table(), table()])
+    wanted = one_by_one(m, EVENTS * 3)
+    assert pairs(m.match_batch(whole)) == wanted
+    assert pairs(m.match_batch(whole.combine_chunks().to_batches()[0])) == wanted
+    part = whole.slice(2, 7)
+    assert pairs(m.match_batch(part)) == one_by_one(m, (EVENTS * 3)[2:9])
+    assert pairs(m.match_batch(whole.slice(3, 0))) == []
+    assert pairs(m.match_batch(SCHEMA.empty_table())) == []
+
+
+def test_more_rows_than_one_slice() -> None:
+    m = matcher()
+    many = pa.concat_tables([table()] * 2000)
+    answer = m.match_batch(many)
+    assert answer.num_rows == 2000 * len(one_by_one(m))
+    assert answer["event"].to_pylist()[-1] == one_by_one(m)[-1][0] + 1999 * len(EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([3, None], pa.int8()), ([3, None], pa.uint64()), ([3, None], pa.float32()), ([3, None], pa.float16()),
+        ([3], pa.decimal128(5)),
+    ],
+)  # fmt: skip
+def test_kinds_of_numbers(values: list[Any], kind: pa.DataType) -> None:
+    m = matcher()
+    array = pa.array(np.array([3, 0], np.float16)) if kind == pa.float16() else pa.array(values, kind)
+    if pa.types.is_decimal(kind):
+        with pytest.raises(eligo.EventError, match="decimal"):
+            m.match_batch(pa.table({"n": array}))
+    else:
+        assert (0, "int") in pairs(m.match_batch(pa.table({"n": array})))
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_kinds_of_strings(kind: pa.DataType) -> None:
+    m = matcher()
+    column = pa.array(["a", None, "abé", "zz"]).cast(kind)
+    wanted = one_by_one(m, [{"s": "a"}, {}, {"s": "abé"}, {"s": "zz"}])
+    assert pairs(m.match_batch(pa.table({"s": column}))) == wanted
+    assert pairs(m.match_batch(pa.table({"s": column}).slice(1))) == [(i - 1, r) for i, r in wanted if i]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
+def test_kinds_of_times(unit: str, zone: str | None) -> None:
+    m = matcher()
+    moments = [
+        datetime(2026, 1, 31, tzinfo=UTC),
+        datetime(2026, 1, 31, 13, tzinfo=UTC),
+        datetime(1969, 1, 1, tzinfo=UTC),
+        None,
+    ]
+    column = pa.array(moments, pa.timestamp("us", "UTC")).cast(pa.timestamp(unit, "UTC"))
+    column = column.cast(pa.timestamp(unit, zone)) if zone else column.cast(pa.int64()).cast(pa.timestamp(unit))
+    rows = [{"t": moment} for moment in moments]
+    assert pairs(m.match_batch(pa.table({"t": column}))) == one_by_one(m, rows)
+
+
+def test_dates() -> None:
+    m = matcher()
+    for kind in (pa.date32(), pa.date64()):
+        assert (0, "day") in pairs(m.match_batch(pa.table({"t": pa.array([date(2026, 1, 31), None], kind)})))
+
+
+def test_lists_need_to_be_declared() -> None:
+    m = matcher()
+    with pytest.raises(eligo.EventError, match=r"event 1: attribute 'n' holds a list.*multi=\['n'\]"):
+        m.match_batch(pa.table({"n": [None, [1, 2]]}))
+    assert pairs(
+        m.match_batch(pa.table({"n": pa.array([None, None], pa.list_(pa.int64())), "s": ["a", None]}))
+    ) == one_by_one(m, [{"s": "a"}, {}])
+
+
+def test_what_cannot_be_used_is_named() -> None:
+    m = matcher()
+    with pytest.raises(eligo.EventError, match="'s' holds values of Arrow type binary"):
+        m.match_batch(pa.table({"s": pa.array([b"x"])}))
+    with pytest.raises(eligo.EventError, match="64 bits"):
+        m.match_batch(pa.table({"n": pa.array([2**64 - 1], pa.uint64())}))
+    with pytest.raises(eligo.EventError, match="twice"):
+        m.match_batch(pa.table({"u.age": [1], "u": [{"age": 5}]}))
+    assert pairs(m.match_batch(pa.table({"u.age": [19, None], "u": [{"age": None}, {"age": 20}]}))) == one_by_one(
+        m, [{"u.age": 19}, {"u.age": 20}]
+    )
+    with pytest.raises(eligo.EventError, match="many events"):
+        m.match_batch({"n": 1})
+
+
+def test_pandas_and_polars() -> None:
+    m = matcher()
+    # pandas makes floats of integers beside a null, so none of those is large here.
+    flat = [{k: v for k, v in event.items() if k in ("n", "f", "s", "b") and v != 2**53 + 1} for event in EVENTS]
+    wanted = one_by_one(m, flat)
+    for name in ("pandas", "polars"):
+        library = pytest.importorskip(name)
+        frame = library.DataFrame(
+            pa.Table.from_pylist(flat, pa.schema([SCHEMA.field(k) for k in ("n", "f", "s", "b")])).to_pydict()
+        )
+        assert pairs(m.match_batch(frame)) == wanted, name

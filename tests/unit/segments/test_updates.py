@@ -1,0 +1,143 @@
+"""Updates: deltas, merges, and readers beside them."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import pytest
+
+import eligo
+from eligo.segments import rule_set
+
+
+def test_many_single_changes_are_as_if_loaded_at_once() -> None:
+    rng = random.Random(5)
+    m = eligo.Matcher()
+    kept: dict[str, str] = {}
+    for step in range(3000):
+        rule = f"r{rng.randrange(900)}"
+        if rule in kept and rng.random() < 0.4:
+            m.remove(rule)
+            del kept[rule]
+        else:
+            text = f"a = {rng.randrange(20)} and (b > {rng.randrange(20)} or s = 's{rng.randrange(9)}')"
+            m.add(rule, text, replace=True)
+            kept[rule] = text
+        if step % 97 == 0:
+            m.match({"a": 1})
+    fresh = eligo.Matcher()
+    fresh.add_many(kept)
+    m._rules.wait()
+    assert len(m._rules.segments) < 20
+    for _ in range(200):
+        event = {"a": rng.randrange(20), "b": rng.randrange(20), "s": f"s{rng.randrange(9)}"}
+        assert m.match(event) == fresh.match(event)
+    assert list(m) == list(fresh)
+
+
+def test_merging_beside_keeps_every_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_set, "AT_ONCE", 0)  # every merge goes to the thread
+    m = eligo.Matcher()
+    for i in range(4000):
+        m.add(i, f"a = {i % 50}")
+        if i % 3 == 0:
+            m.remove(i)
+        if i % 5 == 0:
+            m.add(i, f"a = {i % 50 + 100}", replace=True)
+    m._rules.wait()
+    wanted = [i for i in range(4000) if i % 50 == 7 and i % 3 and i % 5]
+    assert m.match({"a": 7}) == wanted
+    assert m.match({"a": 110}) == [i for i in range(4000) if i % 50 == 10 and i % 5 == 0]
+
+
+def test_a_reader_sees_all_of_an_update_or_nothing() -> None:
+    m = eligo.Matcher()
+    m.add_many((f"fill{i}", f"z = {i}") for i in range(500))
+    m.add("r", "a = 0")
+    stop = threading.Event()
+    wrong: list[object] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            found = m.match({"a": 1, "b": 1, "z": -1})
+            if found != ["r"]:
+                wrong.append(found)
+                return
+
+    m.add("r", "a = 1", replace=True)
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for i in range(300):
+        m.add("r", ("a = 1", "b = 1", f"a = 1 and b = 1 and not y = 'unseen {i}' or a = 1")[i % 3], replace=True)
+        m.add(f"n{i}", f"z = {i}")
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+
+
+def test_threads_that_match_and_change_together() -> None:
+    m = eligo.Matcher(multi=["l"])
+    m.add_many((f"base{i}", f"a = {i % 10} and s = 'x{i % 4}'") for i in range(1000))
+    failures: list[BaseException] = []
+    stop = threading.Event()
+    wanted = [f"base{i}" for i in range(1000) if i % 10 == 3 and i % 4 == 1]
+
+    def guarded(work: object) -> threading.Thread:
+        def run() -> None:
+            try:
+                work()  # type: ignore[operator]
+            except BaseException as error:
+                failures.append(error)
+
+        return threading.Thread(target=run)
+
+    def read() -> None:
+        while not stop.is_set():
+            assert [r for r in m.match({"a": 3, "s": "x1", "l": ["q"]}) if str(r).startswith("base")] == wanted
+            rules = m.match_batch([{"a": 3, "s": "x1"}] * 3)["rule"].to_pylist()
+            assert [r for r in rules if r.startswith("base")] == wanted * 3
+
+    def write(name: str) -> None:
+        for i in range(150):
+            m.add(f"{name}{i}", f"a = {i % 10} and new{name}{i % 7} like 'p{i}%'")
+            if i % 2:
+                m.remove(f"{name}{i}")
+        m.add_many((f"{name}-bulk{i}", f"a = {i % 10}") for i in range(700))
+
+    threads = [guarded(read), guarded(read)]
+    writers = [guarded(lambda: write("u")), guarded(lambda: write("v"))]
+    for thread in (*threads, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    assert len(m) == 1000 + 2 * (75 + 700)
+
+
+@pytest.mark.slow
+def test_merges_hold_up_nobody() -> None:
+    """While 200,000 rules are merged beside, no match and no update waits over 50 ms."""
+    m = eligo.Matcher()
+    for part in range(4):
+        m.add_many((part * 60_000 + i, f"a{i % 300} = {i % 50} and b{i % 200} < {i % 31}") for i in range(60_000))
+    m.match({"a1": 1})
+    worst = 0.0
+    deadline = time.monotonic() + 20
+    i = 10**6
+    while time.monotonic() < deadline:
+        start = time.perf_counter()
+        m.add(i, f"a5 = {i}")
+        m.match({"a5": i})
+        worst = max(worst, time.perf_counter() - start)
+        i += 1
+        if m._rules._merging is None and i > 10**6 + 500:
+            break
+    assert worst < 0.05
