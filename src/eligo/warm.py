@@ -71,18 +71,24 @@ def _pass(index: str, evaluator: str, integers: bool) -> None:
     matcher = eligo.Matcher(index, evaluator, multi=["numbers"])
     ids: list[Any] = list(range(len(_RULES))) if integers else [f"rule {n}" for n in range(len(_RULES))]
     matcher.add_many([(rule, text, 1.0, ("some",)) for rule, text in zip(ids, _RULES, strict=True)])
-    _ask(matcher)
-    more: list[Any] = [n + 1000 for n in range(_MANY)] if integers else [f"more {n}" for n in range(_MANY)]
-    for number, rule in enumerate(more):
-        matcher.add(rule, f"a = {number} and s = 'v{number % 7}' or f > {number}.5", tags=("other",))
-    for rule in more[: 3 * _MANY // 4]:
-        matcher.remove(rule)
     matcher.add(ids[0], "a > 0", replace=True)
     _ask(matcher)
+    _change(eligo.Matcher(index, evaluator), integers)
     with tempfile.TemporaryDirectory(prefix="eligo-warm-") as folder:
         path = os.path.join(folder, "rules.eligo")
         matcher.save(path)
         _ask(eligo.open(path))
+
+
+def _change(matcher: Any, integers: bool) -> None:
+    """Rules that come and go one by one, until segments have been merged."""
+    ids: list[Any] = list(range(_MANY)) if integers else [f"rule {n}" for n in range(_MANY)]
+    for number, rule in enumerate(ids):
+        matcher.add(rule, f"a = {number} and s = 'v{number % 7}' or f > {number}.5", tags=("some",))
+    for rule in ids[: 3 * _MANY // 4]:
+        matcher.remove(rule)
+    matcher.match(_EVENTS[0])
+    matcher.match_batch(list(_EVENTS))
 
 
 def _ask(matcher: Any) -> None:

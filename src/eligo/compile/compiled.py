@@ -152,6 +152,16 @@ def permuted_slices(items: NDArray[Any], offsets: I64, order: I64) -> tuple[NDAr
     return items[take], moved
 
 
+def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
+    """As np.unique, which hashes and keeps the interpreter to itself meanwhile; sorting lets other threads run."""
+    ordered = np.sort(values)
+    if len(ordered) < 2:
+        return ordered
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return ordered[new]
+
+
 @inline
 def mixed(h, value):  # type: ignore[no-untyped-def]
     h = (h ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from eligo.compile.compiled import I32, I64, Arrays, Compiled
+from eligo.compile.compiled import I32, I64, Arrays, Compiled, sorted_unique
 from eligo.compile.predicates import Predicates, build_predicates, in_checking_order
 from eligo.compile.spaces import Spaces, build_spaces
 from eligo.compile.strings import Strings
@@ -53,7 +53,7 @@ class Conjunctions:
 
     def pattern_attributes(self) -> I32:
         """Attributes with a pattern that only the text itself can answer."""
-        return np.unique(self.predicates.attribute()[self.predicates.pattern >= 0])
+        return sorted_unique(self.predicates.attribute()[self.predicates.pattern >= 0])
 
 
 def build_conjunctions(compiled: Compiled, strings: Strings, attributes: int) -> tuple[Compiled, Conjunctions]:

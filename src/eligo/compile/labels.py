@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, Arrays, Compiled
+from eligo.compile.compiled import I32, Arrays, Compiled, sorted_unique
 from eligo.jit import kernel
 
 
@@ -55,7 +55,7 @@ def interval_labels(compiled: Compiled) -> IntervalLabels:
     begin, end = begin[leaf_of], end[leaf_of]
     whole = (begin == 1) & (end == span[rule])
     # A rule may name one conjunction twice at its root, so pairs are made one.
-    pairs = np.unique(conjunction[whole].astype(np.int64) << 32 | rule[whole])
+    pairs = sorted_unique(conjunction[whole].astype(np.int64) << 32 | rule[whole])
     direct_offsets = _offsets(pairs >> 32, compiled.conjunctions)
     part = ~whole
     order = np.lexsort((begin[part], rule[part]))

@@ -32,6 +32,7 @@ from eligo.compile.compiled import (
     kept_slices,
     permuted_slices,
     sort_within,
+    sorted_unique,
 )
 from eligo.compile.strings import Strings
 from eligo.jit import define_handle, inline, kernel
@@ -122,7 +123,7 @@ def build_predicates(compiled: Compiled, low: I32, high: I32, strings: Strings, 
 
 def _patterns(numbers: I32, strings: Strings) -> tuple[I32, I64, U8]:
     """Patterns given by string number (-1 for none): their rows in a table of their own, and that table."""
-    used = np.unique(numbers[numbers >= 0])
+    used = sorted_unique(numbers[numbers >= 0])
     if len(used) == 0:
         return numbers, np.zeros(1, np.int64), np.zeros(0, np.uint8)
     data, offsets = strings.arrays()

@@ -29,7 +29,7 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile import codes
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, mixed
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, mixed, sorted_unique
 from eligo.compile.strings import Strings
 from eligo.jit import define_handle, inline, kernel
 
@@ -158,7 +158,7 @@ def _string_ranks(rows: NDArray[np.bool_], key: I64, strings: Strings) -> I64:
     if not rows.any():
         return np.zeros(len(key), np.int64)
     data, offsets = strings.arrays()
-    used = np.unique(key[rows] >> 1)
+    used = sorted_unique(key[rows] >> 1)
     ranks = np.zeros(len(offsets), np.int64)
     ranks[sorted_strings(data, offsets, used)] = np.arange(len(used))
     return np.where(rows, 2 * ranks[np.where(rows, key >> 1, 0)] + (key & 1), 0)

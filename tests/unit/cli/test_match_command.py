@@ -87,6 +87,13 @@ def test_parquet_events_that_are_refused(run: Run, rules: str) -> None:
     assert "row 1:" in done.err
 
 
+def test_parquet_columns_of_a_type_that_no_rule_can_use(run: Run, rules: str) -> None:
+    pq.write_table(pa.table({"age": [b"x", b"y"], "country": ["US", "US"]}), "events.parquet")
+    done = run("match", rules, "events.parquet")
+    assert (done.code, done.out) == (2, b"")
+    assert "'age'" in done.err
+
+
 def test_csv_columns_are_of_one_kind(run: Run) -> None:
     ndjson("rules.ndjson", [{"id": "zip", "expression": "zip = '007'"}, {"id": "number", "expression": "zip = 7"}])
     Path("events.csv").write_text("zip,other\n007,x\n8,x,y\nNA,x\n")
