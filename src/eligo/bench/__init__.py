@@ -1,0 +1,1 @@
+"""Measurements, by name: `eligo bench run NAME --json FILE`, then `eligo bench report FILE -o docs/performance.md`."""
