@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from eligo.errors import (
     DuplicateRuleError,
@@ -15,15 +17,37 @@ from eligo.errors import (
     SnapshotError,
     UnknownRuleError,
 )
-from eligo.language import Limits, attr, exists, forall
-from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
-from eligo.matcher import Matcher
-from eligo.rule import Reject, Rule
-from eligo.store.snapshot import open_snapshot as open
+
+if TYPE_CHECKING:
+    from eligo.language import Limits, attr, exists, forall
+    from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
+    from eligo.matcher import Matcher
+    from eligo.rule import Reject, Rule
+    from eligo.store.snapshot import open_snapshot as open
 
 __version__ = version("eligo")
 
 logging.getLogger("eligo").addHandler(logging.NullHandler())
+
+# Where to find what is not imported yet. Numba alone takes half a second, which `eligo --help` need not wait for.
+_LATER = {
+    **dict.fromkeys(("Limits", "attr", "exists", "forall"), "eligo.language"),
+    **dict.fromkeys(("Above", "Below", "Between", "NoneOf", "OneOf"), "eligo.language.ranges"),
+    "Matcher": "eligo.matcher",
+    "Reject": "eligo.rule",
+    "Rule": "eligo.rule",
+    "open": "eligo.store.snapshot",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'eligo' has no attribute {name!r}")
+    value = getattr(import_module(module), "open_snapshot" if name == "open" else name)
+    globals()[name] = value
+    return value
+
 
 __all__ = [
     "Above",

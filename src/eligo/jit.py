@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.experimental import structref
 from numba.extending import intrinsic
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: a folder for just this source, beside those of other versions.
+
+    Numba looks at the file of a kernel alone to see whether its cached code is still good, and helpers from other files
+    are compiled into it. So the folder is named by the content of all files; and by bounds checking, which changes the
+    code too. NUMBA_CACHE_DIR is honoured.
+    """
+    digest = hashlib.blake2b(str(config.BOUNDSCHECK).encode(), digest_size=8)
+    root = Path(__file__).parent
+    for room in ("jit.py", "compile", "index", "evaluate", "segments"):
+        place = root / room
+        for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
+            digest.update(file.read_bytes())
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eligo"
+    return base / f"kernels-{digest.hexdigest()}"
+
+
+@cache
+def _cache_folder() -> str:
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        return str(folder)
+    except (OSError, RuntimeError):
+        return ""  # no home, or none that can be written to: Numba finds a place, or compiles anew in each process
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
+    before = config.CACHE_DIR
+    config.CACHE_DIR = _cache_folder() or before
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    finally:
+        config.CACHE_DIR = before
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -21,12 +62,12 @@ def kernel(function: Callable[..., Any]) -> Any:
     No `parallel`: together with `cache` it has crashed when the thread count changed.
     No `fastmath`: NaN and infinities are values here.
     """
-    return numba.njit(nogil=True, cache=True)(function)
+    return _compiled(function)
 
 
 def inline(function: Callable[..., Any]) -> Any:
     """A helper of kernels that LLVM is free to inline; scalars or one whole object in, scalars out."""
-    return numba.njit(nogil=True, cache=True)(function)
+    return _compiled(function)
 
 
 def define_handle(handle: type, kind: type, fields: Iterable[str]) -> None:

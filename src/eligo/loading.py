@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -43,15 +44,9 @@ class Loader:
             known = rules.find(rule)
             if known is not None and not replace:
                 raise _duplicate(rule)
-            if containing or (known is not None and rules.containing):
-                # Rare: the rule makes an attribute multi-valued, or its predecessor did.
-                with rules.quietly():
-                    before = rules.multi
-                    sequence = -1 if known is None else self._drop(known)
-                    rules.containing.update(containing)
-                    self._follow_multi(before)
-                    rules.add(rule, self._normal(root), text, number, labels, sequence)
-            else:
+            with self._containing_changes(containing, known):
+                # The place is looked up again: rules may have been compiled anew.
+                known = rules.find(rule) if known is not None else None
                 sequence = -1 if known is None else rules.remove(known)
                 rules.add(rule, self._normal(root), text, number, labels, sequence)
             self.id_type = type(rule)
@@ -59,14 +54,8 @@ class Loader:
     def remove(self, rule: RuleId) -> None:
         rules = self._rules
         with rules.lock:
-            place = self.place(rule)
-            if rules.containing:
-                with rules.quietly():
-                    before = rules.multi
-                    self._drop(place)
-                    self._follow_multi(before)
-            else:
-                rules.remove(place)
+            with self._containing_changes(_NOTHING, self.place(rule)):
+                rules.remove(self.place(rule))
             if rules.count == 0:
                 self.id_type = None
 
@@ -159,15 +148,27 @@ class Loader:
     def _containing(self, text: str) -> frozenset[str]:
         return multi_valued(parse(text, self._limits)) if "contains" in text.lower() else _NOTHING
 
-    def _drop(self, place: tuple[int, int]) -> int:
-        """Remove a rule, and what it said about attributes with several values; its sequence number."""
-        rules = self._rules
-        rules.containing -= Counter(self._containing(rules.rule_at(place).expression))
-        return rules.remove(place)
+    @contextmanager
+    def _containing_changes(self, comes: frozenset[str], goes: tuple[int, int] | None) -> Iterator[None]:
+        """Around the adding of a rule that uses these attributes with `contains`, and the removal of the one at a place.
 
-    def _follow_multi(self, before: frozenset[str]) -> None:
-        """Recompile the rules that name an attribute which has become multi-valued, or single-valued again."""
-        self._recompile(dict.fromkeys(before ^ self._rules.multi, self._rules.next_sequence))
+        If that makes an attribute multi-valued or single-valued, the rules that name it are compiled again, and readers
+        see nothing of it until all is done.
+        """
+        rules = self._rules
+        if not comes and not (rules.containing and goes is not None):
+            yield
+            return
+        before = rules.multi
+        gone = _NOTHING if goes is None else self._containing(rules.rule_at(goes).expression)
+        rules.containing.update(comes)
+        rules.containing -= Counter(gone)
+        if rules.multi == before:
+            yield
+            return
+        with rules.quietly():
+            self._recompile(dict.fromkeys(before ^ rules.multi, rules.next_sequence))
+            yield
 
     def _recompile(self, names: dict[str, int]) -> None:
         """Compile again all rules that name one of the attributes and are older than the number beside it."""

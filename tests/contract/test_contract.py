@@ -7,12 +7,13 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import eligo
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
+from eligo.language import parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import matches
 from strategies import events, expressions
@@ -58,6 +59,8 @@ def test_answers_are_those_of_the_reference(
     event=events(multi=frozenset(), ranges=True),
 )
 def test_ranges_as_events(index: str, evaluator: str, absent: str, rules: list[Any], event: dict[str, Any]) -> None:
+    # The reference tries values of Python, whose times end where ours go on.
+    assume(not any(end in repr(event) for end in ("datetime(9999,", "date(1,")))
     m = build(rules, index, evaluator, absent, frozenset())
     # A conjunction of the normal form needs one value for all its predicates on an attribute.
     normal = [normalize(rule, absent=absent) for rule in rules]
@@ -108,7 +111,7 @@ def test_every_rule_is_accepted(index: str, evaluator: str, absent: str) -> None
     ]  # fmt: skip
     m = eligo.Matcher(index=index, evaluator=evaluator, absent=absent)  # type: ignore[arg-type]
     m.add_many(enumerate(rules))
-    trees = [eligo.language.parse(rule) for rule in rules]
+    trees = [parse(rule) for rule in rules]
     for event in ({}, {"a": 1}, {"a": "x"}, {"a": True, "b": 2}, {"a": 6}, {"b": 1, "a": 2}, {"c": [1, 3], "a": 2, "b": 9},
                   {"a": math.inf}, {"a": ""}, {"c": []}):  # fmt: skip
         assert m.match(event) == expected(trees, event, absent), event

@@ -322,6 +322,13 @@ def test_ranges_as_events(value: Any, wanted: list[str]) -> None:
     assert m.match({"a": value}) == wanted
 
 
+def test_a_range_is_present() -> None:
+    m = Matcher()
+    m.add_many({"null": "b is null", "never": "b = 1 and b = 2 and b is null", "one": "b = 1"})
+    assert m.match({"b": Above(0)}) == ["one"]
+    assert m.match({"b": Below(9)}) == ["one"]
+
+
 def test_odd_ranges_are_refused() -> None:
     m = Matcher(multi=["c"])
     m.add("r", "a = 1 and b like '%x%' and c = 1")

@@ -161,7 +161,7 @@ def make_predicate_handle(  # type: ignore[no-untyped-def]
 @inline
 def meets(p, predicate, low, high):  # type: ignore[no-untyped-def]
     """Whether some space from low to high belongs to the predicate."""
-    if high < p.low[predicate] or low > p.high[predicate]:
+    if high < p.low[predicate] or low > p.high[predicate] or p.low[predicate] > p.high[predicate]:
         return False
     first, last = p.run_offsets[predicate], p.run_offsets[predicate + 1] - 1
     while first < last:  # the first run that does not end below `low`

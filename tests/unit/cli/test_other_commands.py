@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from command_line import EVENTS, Run, ndjson
 
 import eligo
@@ -151,9 +150,11 @@ def test_version_help_and_debug(run: Run) -> None:
     assert "Traceback" not in run("check", "missing.ndjson").err
 
 
-def test_debug_lets_errors_through(run: Run) -> None:
-    with pytest.raises(eligo.EligoError, match="no such file"):
-        run("check", "missing.ndjson", "--debug")
+def test_debug_shows_where_an_error_came_from(run: Run) -> None:
+    done = run("check", "missing.ndjson", "--debug")
+    assert done.code == 2
+    assert "Traceback" in done.err
+    assert done.err.endswith("eligo: missing.ndjson: there is no such file\n")
 
 
 def test_warm(run: Run) -> None:

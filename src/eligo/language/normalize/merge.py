@@ -24,6 +24,7 @@ from eligo.language.values import (
     complement,
     intersect,
     is_residual,
+    kind_of,
     like_prefix,
     positive_set,
     union,
@@ -133,6 +134,8 @@ def _say(attribute: str, values: ValueSet, bounds: dict[Cut, Bound]) -> list[Pre
     if high not in bounds:
         return None
     most, past = bounds[high]
+    if kind_of(least) != kind_of(most):
+        return None  # a run over the border of two kinds
     if not beyond and past:
         return [Predicate(attribute, "between", (least, most))]
     return [lower, Predicate(attribute, "<=" if past else "<", (most,))]

@@ -1,0 +1,92 @@
+# Everything a visitor or a build machine runs. Needs python3 (3.11 or newer) and, for Spark, Java 17 or newer.
+#
+# One environment, .venv, beside this file. A stamp in it remembers what is installed, so that nothing is installed
+# twice until pyproject.toml changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PATHS := src tests examples
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help venv install demo test test-slow lint typecheck format warm clean check-java
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.demo  ## make .venv with what the demo needs
+
+install: $(VENV)/.dev  ## make .venv with everything that tests and checks need
+
+demo: check-java $(VENV)/.demo  ## match 336,776 real flights against 10,000 rules on Spark (needs Java 17+)
+	@$(BIN)/python examples/flights.py
+
+test: lint typecheck warm  ## lint, types, kernel cache, then every test but the slow ones
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: warm  ## soak and scale tests
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.dev  ## ruff: rules and format
+	$(BIN)/ruff check $(PATHS)
+	$(BIN)/ruff format --check $(PATHS)
+
+typecheck: $(VENV)/.dev  ## mypy --strict
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix $(PATHS)
+	$(BIN)/ruff format $(PATHS)
+
+warm: $(VENV)/.dev  ## fill the kernel cache once, before anything runs in parallel
+	$(BIN)/eligo warm
+
+clean:  ## remove .venv, the demo's output and caches
+	rm -rf $(VENV) demo-output spark-warehouse metastore_db derby.log build dist
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment ---------------------------------------------------------------------------------------------
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "eligo needs Python 3.11 or newer; '$(PYTHON)' is not. Install it, or name one: make PYTHON=python3.12 …"; \
+	  exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  rm -rf $(VENV); \
+	  echo "'$(PYTHON) -m venv' failed. On Debian and Ubuntu: sudo apt-get install python3-venv"; \
+	  exit 2; }
+
+# uv downloads in parallel and halves the time of a first installation; pip does it where uv cannot be had.
+define install_extras
+@echo "installing eligo[$(1)] into $(VENV) …"
+@{ $(BIN)/python -m pip install --quiet --disable-pip-version-check uv \
+   && $(BIN)/python -m uv pip install --quiet --python $(BIN)/python --editable '.[$(1)]'; } \
+ || { echo "uv did not do it; trying pip …"; \
+      $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'; }
+endef
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(call install_extras,spark$(comma)demo)
+	@touch $@
+
+# The developer's set holds the demo's, hence both stamps.
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(call install_extras,spark$(comma)demo$(comma)dev)
+	@touch $(VENV)/.demo $@
+
+comma := ,
+
+# Said before the installation, not after it. The demo itself looks again, and at the version as well.
+JAVAS = $(wildcard $(or $(JAVA_HOME),/none)/bin/java /usr/lib/jvm/*/bin/java /opt/homebrew/opt/openjdk*/bin/java \
+  /usr/local/opt/openjdk*/bin/java /Library/Java/JavaVirtualMachines/*/Contents/Home/bin/java)
+
+check-java:
+	@command -v java >/dev/null 2>&1 || [ -n "$(JAVAS)" ] || { \
+	  echo "The demo runs on Spark, which needs Java 17 or newer, and there is none on this machine."; \
+	  echo "  Debian, Ubuntu   sudo apt-get install openjdk-17-jre-headless"; \
+	  echo "  Fedora, RHEL     sudo dnf install java-17-openjdk-headless"; \
+	  echo "  macOS            brew install openjdk@17"; \
+	  echo "  or set JAVA_HOME to a Java that is installed elsewhere."; \
+	  exit 2; }

@@ -1,0 +1,75 @@
+"""The command line. Every command is a module of this package; what is heavy is imported when a command runs.
+
+    terminal   exit codes, tables, progress        options    what several commands take
+    files      formats, opening, replacing         delimited, json_lines, columns    reading text
+    rules      rules to a matcher                  events     events in slices
+    results    matching and writing                rejects    rows that were refused
+
+Commands raise typer.Exit with one of the codes of `terminal`; `guarded` turns errors into a message and a code.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from eligo.cli.bench import app as bench_app
+from eligo.cli.check import check_rules
+from eligo.cli.compile import compile_rules
+from eligo.cli.explain import explain_event
+from eligo.cli.indexes import list_indexes
+from eligo.cli.match import match_events
+from eligo.cli.terminal import Settings, guarded
+from eligo.cli.warm import warm_cache
+
+app = typer.Typer(
+    name="eligo",
+    help="Find, out of many rules, every one that a record makes true.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a traceback is for --debug, and then a plain one
+)
+
+for name, command in (
+    ("compile", compile_rules),
+    ("match", match_events),
+    ("explain", explain_event),
+    ("check", check_rules),
+    ("indexes", list_indexes),
+    ("warm", warm_cache),
+):
+    app.command(name)(guarded(command))
+app.add_typer(bench_app, name="bench")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"eligo {version('eligo')}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Options before the command."""
+    Settings.debug = debug
+
+
+def main() -> None:
+    """The program. `--debug` may stand anywhere, because it is added to a command that has just failed."""
+    arguments = sys.argv[1:]
+    options, rest = arguments, []
+    if "--" in arguments:
+        place = arguments.index("--")
+        options, rest = arguments[:place], arguments[place:]
+    if "--debug" in options:
+        options = ["--debug", *(option for option in options if option != "--debug")]
+    app([*options, *rest])

@@ -1,0 +1,132 @@
+"""Records of a CSV file with their line numbers, where a broken record costs one line and not the rest of the file.
+
+A quote that is never closed makes everything after it part of one field. So the lines of the record being read are
+kept: when the file ends inside a quote, or the record grows past any sensible length, only its first line is given up
+and reading goes on with the line after it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Iterator
+from typing import IO, Final, NamedTuple
+
+from eligo.cli.files import Advance, InputError, Source
+from eligo.cli.rejects import BadRow
+
+_LONGEST: Final = 1_000  # lines of one record
+_WIDEST: Final = 16_000_000  # characters of one field; a rule may have a million, and more if the limits are raised
+
+
+class Record(NamedTuple):
+    """The fields of a record, its number from 0 and its first line from 1."""
+
+    row: int
+    line: int
+    fields: list[str]
+
+
+class _UnclosedError(Exception):
+    """A record has grown past any sensible length."""
+
+
+class _Lines:
+    """Lines as text, those of the current record kept so that all but its first can be read again."""
+
+    def __init__(self, file: IO[bytes], advance: Advance) -> None:
+        self._file, self._advance = file, advance
+        self._again: deque[str] = deque()
+        self._current: list[str] = []
+        self.line = 0  # number of the line read last
+        self.all_text = True  # no line so far had bytes that are not UTF-8
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if len(self._current) >= _LONGEST:
+            raise _UnclosedError
+        if self._again:
+            text = self._again.popleft()
+        else:
+            raw = next(self._file)
+            self._advance(len(raw))
+            if self.line == 0:
+                raw = raw.removeprefix(b"\xef\xbb\xbf")  # some editors begin a text with this mark
+            try:
+                text = raw.decode()
+            except UnicodeDecodeError:
+                # As lone surrogates, which no text has: only the record that holds them is lost.
+                text = raw.decode(errors="surrogateescape")
+                self.all_text = False
+        self.line += 1
+        self._current.append(text)
+        return text
+
+    def begin(self) -> None:
+        self._current = []
+
+    def give_up_first(self) -> int:
+        """Put back all lines of the record but its first; how many there were."""
+        self.line -= len(self._current) - 1
+        self._again.extendleft(reversed(self._current[1:]))
+        return len(self._current)
+
+
+def records(source: Source, file: IO[bytes], advance: Advance) -> Iterator[Record | BadRow]:
+    """First the header (row -1), then every record that has as many fields; the others as bad rows."""
+    csv.field_size_limit(_WIDEST)
+    text = _Lines(file, advance)
+    reader = csv.reader(text, strict=True)
+    header: Record | None = None
+    row = -1
+    while True:
+        text.begin()
+        line = text.line + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            break
+        except (csv.Error, _UnclosedError) as error:
+            # Most often the quote was meant to end on its line, and what csv stumbled over stands lines below.
+            several = text.give_up_first() > 1
+            reason = "a quote is not closed" if several or "unexpected end" in str(error) else str(error)
+            if header is None:
+                raise InputError(f"{source.name}, line {line}: the header cannot be read: {reason}") from None
+            yield BadRow(row, line, reason)
+            row += 1
+            continue
+        if not fields:
+            continue
+        if header is None:
+            header = Record(-1, line, [name.strip() for name in fields])
+            _check_header(source, header.fields)
+            yield header
+        elif len(fields) != len(header.fields):
+            yield BadRow(row, line, f"{len(fields)} fields, the header has {len(header.fields)}")
+        elif not text.all_text and not all(map(_is_text, fields)):
+            yield BadRow(row, line, "not UTF-8 text")
+        else:
+            yield Record(row, line, fields)
+        row += 1
+    if header is None:
+        raise InputError(f"{source.name}: the file is empty")
+
+
+def _check_header(source: Source, names: list[str]) -> None:
+    if not all(map(_is_text, names)):
+        raise InputError(f"{source.name}: the header is not UTF-8 text")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{source.name}: two columns have the name {twice!r}")
+
+
+def _is_text(field: str) -> bool:
+    if field.isascii():
+        return True
+    try:
+        field.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

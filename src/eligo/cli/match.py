@@ -1,0 +1,119 @@
+"""`eligo match`: which rules does each event of a file make true?"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eligo.cli import options
+from eligo.cli.terminal import FINDINGS, plural, say
+
+if TYPE_CHECKING:
+    from eligo.cli.events import EventOptions
+    from eligo.cli.rejects import Rejects
+    from eligo.cli.rules import RuleOptions
+
+
+def match_events(
+    rules: options.RulesOrSnapshot,
+    events: Annotated[str, typer.Argument(metavar="EVENTS", help="Events (NDJSON, CSV, Parquet), or -.")],
+    out: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="OUT", help="The file to write; else standard output.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="local|spark", help="Match in this process, or on a local Spark.")
+    ] = "local",
+    format: Annotated[
+        str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
+    ] = None,
+    rules_format: options.RulesFormat = None,
+    output_format: Annotated[
+        str | None, typer.Option(help="ndjson, csv or parquet; else by the name of OUT, else ndjson.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="At most so many rules for each event.")] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tags", help="Only rules with this tag, or one of these; may be repeated.")
+    ] = None,
+    index: options.Index = "auto",
+    evaluator: options.Evaluator = "interval",
+    absent: options.Absent = "fails",
+    multi: options.Multi = None,
+    int_ids: options.IntegerIds = False,
+    string: options.Strings = None,
+    timestamp: options.Timestamps = None,
+    rejects: options.RejectsFile = None,
+) -> None:
+    """Match events and write a row for each match: `event`, the event's number from 0, and `rule`, the rule's id.
+
+    Rows that cannot be used are left out and reported; the exit code is then 1. For a snapshot, --index, --evaluator,
+    --absent and --multi are those it was compiled with.
+    """
+    from eligo.cli.events import EventOptions
+    from eligo.cli.files import InputError
+    from eligo.cli.rejects import Rejects
+    from eligo.cli.rules import RuleOptions
+
+    if engine not in ("local", "spark"):
+        raise InputError(f"--engine is local or spark, not {engine!r}")
+    if rules == events == "-":
+        raise InputError("rules and events cannot both come from standard input")
+    form = _output_format(out, output_format)
+    rule_options = RuleOptions(rules_format, int_ids, index, evaluator, absent, tuple(multi or ()))
+    event_options = EventOptions(tuple(string or ()), tuple(timestamp or ()))
+    started = time.perf_counter()
+    with Rejects(rejects) as refused:
+        if engine == "spark":
+            if tags or limit is not None:
+                raise InputError("--tags and --limit are for --engine local")
+            from eligo.cli.spark import match_on_spark
+
+            matched = match_on_spark(rules, rule_options, events, format, event_options, out, form, refused)
+        else:
+            chosen = tuple(tags) if tags else None
+            matched = _local(rules, rule_options, events, format, event_options, out, form, refused, chosen, limit)
+    if out is not None or sys.stderr.isatty():
+        seconds = time.perf_counter() - started
+        say(f"{plural(matched, 'match')}, {plural(refused.count, 'reject')}, {seconds:.2f} s")
+    if refused.count:
+        raise typer.Exit(FINDINGS)
+
+
+def _local(
+    rules: str,
+    rule_options: RuleOptions,
+    events: str,
+    format: str | None,
+    event_options: EventOptions,
+    out: str | None,
+    form: str,
+    refused: Rejects,
+    tags: tuple[str, ...] | None,
+    limit: int | None,
+) -> int:
+    from eligo.cli.events import read_events
+    from eligo.cli.files import source
+    from eligo.cli.results import matches_of, output
+    from eligo.cli.rules import load
+
+    origin = source(events, format)  # looked at first: compiling may take long, and this may be a slip of the pen
+    matcher = load(rules, rule_options, refused)
+    with output(out, form, matcher.rule_type) as result:
+        for part in read_events(origin, frozenset(matcher.attributes), event_options, refused.add):
+            for found in matches_of(matcher, part, refused.add, tags, limit):
+                result.write(found)
+    return result.matches
+
+
+def _output_format(out: str | None, given: str | None) -> str:
+    from eligo.cli.files import SUFFIXES, InputError, format_of
+
+    if given is None and out is not None and os.path.splitext(out)[1].lower() in SUFFIXES:
+        return format_of(out, None)
+    form = format_of("", given or "ndjson", "--output-format")
+    if form == "parquet" and out is None and sys.stdout.isatty():
+        raise InputError("Parquet is no text for a terminal: give -o FILE, or another --output-format")
+    return form

@@ -1,0 +1,165 @@
+"""`eligo match --engine spark`: the same answer from a local Spark, which reads the events itself and uses all cores.
+
+    events ─ read by Spark, numbered ─ eligo.spark.match ─ Parquet parts in a temporary folder ─ one output file
+
+Matches go through files, so that an answer larger than memory is no trouble. Spark numbers rows within a partition; the
+count of the partitions before it makes that the row's number in the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eligo.cli.events import EventOptions
+from eligo.cli.files import InputError, Source, format_of, is_snapshot, source
+from eligo.cli.rejects import BadRow, Rejects
+from eligo.cli.results import output
+from eligo.cli.rules import RuleOptions, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_NUMBER: Final = "eligo_event"
+_BROKEN: Final = "eligo_broken"
+_SHIFT: Final = 33  # monotonically_increasing_id: the partition above, the row within it below
+
+
+def match_on_spark(
+    rules: str,
+    rule_options: RuleOptions,
+    events: str,
+    format: str | None,
+    event_options: EventOptions,
+    out: str | None,
+    form: str,
+    refused: Rejects,
+) -> int:
+    """Match and write; how many matches there were."""
+    import eligo
+    from eligo import spark
+
+    if events == "-":
+        raise InputError("Spark reads files, not standard input: use --engine local")
+    origin = Source(events, format_of(events, format)) if os.path.isdir(events) else source(events, format)
+    with tempfile.TemporaryDirectory(prefix="eligo-") as folder:
+        snapshot = rules
+        if is_snapshot(rules):
+            rule_type = eligo.open(rules).rule_type
+        else:
+            matcher = load(rules, rule_options, refused)
+            snapshot, rule_type = os.path.join(folder, "rules.eligo"), matcher.rule_type
+            matcher.save(snapshot)
+        others = _is_running()
+        session = spark.local_session("eligo match")
+        try:
+            frame = _numbered(_read(session, origin, event_options))
+            starts = _starts(frame, origin)
+            frame = _without_broken(frame, origin, starts, refused)
+            parts = os.path.join(folder, "matches")
+            spark.match(frame, snapshot, keep=[_NUMBER]).write.parquet(parts)
+        except Exception as error:
+            raise _readable(error, origin) from error
+        finally:
+            if not others:
+                session.stop()
+        with output(out, form, rule_type) as result:
+            for part in sorted(Path(parts).glob("part-*.parquet")):
+                for batch in pq.ParquetFile(part).iter_batches():
+                    numbers = _plain(np.asarray(batch.column(_NUMBER)), starts)
+                    result.write(pa.table({"event": pa.array(numbers, pa.int64()), "rule": batch.column("rule")}))
+    return result.matches
+
+
+def _is_running() -> bool:
+    """Whether this process has a session already, which is then not ours to end."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        return False  # making a session says what to install
+    return SparkSession.getActiveSession() is not None
+
+
+def _read(session: SparkSession, origin: Source, options: EventOptions) -> DataFrame:
+    """The events. Text is read twice: once for the types of its columns, once with a column for what cannot be read."""
+    from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+    path = os.path.abspath(origin.path)
+    forced = dict.fromkeys(options.timestamps, TimestampType()) | dict.fromkeys(options.strings, StringType())
+    if origin.format == "parquet":
+        if forced:
+            raise InputError("a Parquet file has types of its own: --string and --timestamp are for text")
+        return session.read.parquet(path)
+    reader = session.read.option("columnNameOfCorruptRecord", _BROKEN).option("mode", "PERMISSIVE")
+    if origin.format == "csv":
+        reader = reader.option("header", True).option("enforceSchema", False).option("columnPruning", False)
+        found = reader.option("inferSchema", True).csv(path).schema
+    else:
+        found = reader.json(path).schema
+    fields = [field for field in found.fields if field.name != _BROKEN]
+    if not fields:
+        raise InputError(f"{origin.name}: no event can be read")
+    fields = [StructField(field.name, forced.get(field.name, field.dataType)) for field in fields]
+    reader = reader.schema(StructType([*fields, StructField(_BROKEN, StringType())]))
+    return reader.csv(path) if origin.format == "csv" else reader.json(path)
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    from pyspark.sql.functions import monotonically_increasing_id
+
+    return frame.withColumn(_NUMBER, monotonically_increasing_id())
+
+
+def _starts(frame: DataFrame, origin: Source) -> Any:
+    """For each partition the number of its first row."""
+    from pyspark.sql import functions as f
+
+    partition = f.shiftright(f.col(_NUMBER), _SHIFT).alias("partition")
+    figures = [f.count("*").alias("rows")]
+    if origin.format != "parquet":
+        # Named so that text is read in full: counting alone, Spark takes blank lines for rows.
+        figures.append(f.max(f.hash(*(name for name in frame.columns if name != _NUMBER))))
+    counts = {row["partition"]: row["rows"] for row in frame.groupBy(partition).agg(*figures).collect()}
+    sizes = [counts.get(number, 0) for number in range(max(counts, default=-1) + 1)]
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+
+
+def _plain(numbers: Any, starts: Any) -> Any:
+    return starts[numbers >> _SHIFT] + (numbers & ((1 << _SHIFT) - 1))
+
+
+def _without_broken(frame: DataFrame, origin: Source, starts: Any, refused: Rejects) -> DataFrame:
+    """The rows that Spark could read; the others are reported."""
+    if origin.format == "parquet":
+        return frame
+    from pyspark.sql.functions import col
+
+    # Spark refuses to look at the column of what cannot be read alone, so another one goes with it.
+    other = next(name for name in frame.columns if name not in (_BROKEN, _NUMBER))
+    broken = frame.where(col(_BROKEN).isNotNull()).select(_NUMBER, _BROKEN, _quoted(other))
+    for row in broken.toLocalIterator():
+        number = int(_plain(np.int64(row[_NUMBER]), starts))
+        refused.add(BadRow(number, -1, f"cannot be read: {row[_BROKEN]!r:.80}"))
+    return frame.where(col(_BROKEN).isNull()).drop(_BROKEN)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _readable(error: Exception, origin: Source) -> Exception:
+    """What went wrong in a worker, without the two stack traces around it."""
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException):
+        return error
+    found = re.search(r"^eligo\.errors\.\w+: (.*)", str(error), re.MULTILINE)
+    reason = found[1] if found else str(error).strip().splitlines()[0]
+    return InputError(f"{origin.name}: Spark could not match the events: {reason}")

@@ -1,0 +1,17 @@
+"""The same matching over Spark DataFrames: DataFrame in, DataFrame out, batch and streaming alike.
+
+    driver                                          every Python worker
+    ------                                          -------------------
+    open the snapshot: which attributes?            open the same snapshot, memory-mapped, once
+    select those columns and the ones to keep  ──▶  Arrow batch → match_batch → take the kept columns  ──▶  DataFrame
+
+Nothing here needs a SparkContext, so Spark Connect works as well; PySpark is imported only when it is used.
+"""
+
+from __future__ import annotations
+
+from eligo.spark.java import Java, find_java, require_java
+from eligo.spark.match import match
+from eligo.spark.session import local_session
+
+__all__ = ["Java", "find_java", "local_session", "match", "require_java"]
