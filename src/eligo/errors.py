@@ -65,6 +65,10 @@ class UnknownRuleError(EligoError, KeyError):
     """A rule id that is not there."""
 
 
+class OptionError(EligoError, ValueError, TypeError):
+    """A setting of the matcher, or of a call, that makes no sense."""
+
+
 class SnapshotError(EligoError, OSError):
     """A snapshot that is missing, damaged, or written by a newer version."""
 

@@ -23,7 +23,7 @@ def cache_folder() -> Path:
     are compiled into it. So the folder is named by the content of all files; and by bounds checking, which changes the
     code too. NUMBA_CACHE_DIR is honoured.
     """
-    digest = hashlib.blake2b(str(config.BOUNDSCHECK).encode(), digest_size=8)
+    digest = hashlib.blake2b(os.environ.get("NUMBA_BOUNDSCHECK", "").encode(), digest_size=8)
     root = Path(__file__).parent
     for room in ("jit.py", "compile", "index", "evaluate", "segments"):
         place = root / room
@@ -45,12 +45,13 @@ def _cache_folder() -> str:
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    before = config.CACHE_DIR
-    config.CACHE_DIR = _cache_folder() or before
+    settings: Any = config  # of the whole process, so it is put back
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = _cache_folder() or before
     try:
         return numba.njit(nogil=True, cache=True)(function)
     finally:
-        config.CACHE_DIR = before
+        settings.CACHE_DIR = before
 
 
 def kernel(function: Callable[..., Any]) -> Any:

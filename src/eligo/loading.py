@@ -14,7 +14,14 @@ from typing import Any
 import msgspec
 
 from eligo.bulk import rows_of
-from eligo.errors import DuplicateRuleError, EligoError, RuleSyntaxError, RuleTypeError, UnknownRuleError
+from eligo.errors import (
+    DuplicateRuleError,
+    EligoError,
+    LimitError,
+    RuleSyntaxError,
+    RuleTypeError,
+    UnknownRuleError,
+)
 from eligo.language import Limits, Node, Quantified, parse, read, render
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued
@@ -22,7 +29,7 @@ from eligo.language.tree import leaves
 from eligo.rule import Reject
 from eligo.segments.pending import Pending
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.rule_table import RuleId
+from eligo.segments.rule_table import RuleId, is_id
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -39,6 +46,8 @@ class Loader:
         root, text, containing = self._read(expression)
         number, labels = _weight(weight), _tags(tags)
         rules = self._rules
+        multi = rules.multi | containing
+        early = normalize(root, multi=multi, absent=rules.absent)  # a large rule should not hold the lock for long
         with rules.lock:
             self._check_id(rule, self.id_type)
             known = rules.find(rule)
@@ -48,7 +57,8 @@ class Loader:
                 # The place is looked up again: rules may have been compiled anew.
                 known = rules.find(rule) if known is not None else None
                 sequence = -1 if known is None else rules.remove(known)
-                rules.add(rule, self._normal(root), text, number, labels, sequence)
+                normal = early if rules.multi == multi else self._normal(root)
+                rules.add(rule, normal, text, number, labels, sequence)
             self.id_type = type(rule)
 
     def remove(self, rule: RuleId) -> None:
@@ -61,13 +71,16 @@ class Loader:
 
     def place(self, rule: RuleId) -> tuple[int, int]:
         """Where a rule is; an unknown id is refused."""
-        try:
-            place = self._rules.find(rule)
-        except (UnicodeEncodeError, OverflowError, TypeError):
-            place = None
+        place = self._rules.find(rule) if is_id(rule) else None
         if place is None:
-            raise UnknownRuleError(f"there is no rule {rule!r}" + self._near(rule))
+            raise self.unknown(rule)
         return place
+
+    def unknown(self, rule: object) -> UnknownRuleError:
+        hint = ""
+        if self.id_type is not None and type(rule) is not self.id_type:
+            hint = f"; here an id is {_KINDS[self.id_type]}"
+        return UnknownRuleError(f"there is no rule {rule!r:.60}{hint}")
 
     def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
         rules = self._rules
@@ -76,7 +89,7 @@ class Loader:
             containing_before, multi_before = Counter(rules.containing), rules.multi
             parts = [rules.new_pending()]
             became_multi: dict[str, int] = {}
-            seen: dict[RuleId, Pending] = {}
+            seen: dict[RuleId, tuple[Pending, frozenset[str]]] = {}
             doomed: list[tuple[int, int]] = []
             id_type, sequence = self.id_type, rules.next_sequence
             try:
@@ -104,25 +117,28 @@ class Loader:
                         rules.containing.update(containing)
                     place = sequence
                     if rule in seen:
-                        place = seen[rule].drop(rule)
+                        part, dropped = seen[rule]
+                        place = part.drop(rule)
+                        rules.containing -= Counter(dropped)
                     elif known is not None:
                         place = rules.sequence_at(known)
                         doomed.append(known)
                     else:
                         sequence += 1
                     parts[-1].add(rule, self._normal(root), text, number, labels, place)
-                    seen[rule] = parts[-1]
+                    seen[rule] = parts[-1], containing
                     id_type = type(rule)
+                built = [part.build(rules.recipe) for part in parts if part.rows]
             except BaseException:
                 rules.containing = containing_before
                 raise
+            # From here on nothing fails.
             for known in doomed if containing_before else ():
                 rules.containing -= Counter(self._containing(rules.rule_at(known).expression))
             rules.remove_many(doomed)
-            for part in parts:
-                rules.extend(part)
+            rules.extend(built)
             rules.next_sequence = max(rules.next_sequence, sequence)
-            self.id_type = id_type
+            self.id_type = id_type if rules.count else None
             self._recompile({name: became_multi.get(name, sequence) for name in multi_before ^ rules.multi})
         return rejects
 
@@ -150,7 +166,7 @@ class Loader:
 
     @contextmanager
     def _containing_changes(self, comes: frozenset[str], goes: tuple[int, int] | None) -> Iterator[None]:
-        """Around the adding of a rule that uses these attributes with `contains`, and the removal of the one at a place.
+        """Around adding a rule that uses these attributes with `contains`, and removing the one at a place.
 
         If that makes an attribute multi-valued or single-valued, the rules that name it are compiled again, and readers
         see nothing of it until all is done.
@@ -184,7 +200,8 @@ class Loader:
         for rule, sequence in old:
             again.add(rule.id, self._normal(parse(rule.expression, self._limits)), rule.expression, rule.weight,
                       rule.tags, sequence)  # fmt: skip
-        rules.extend(again)
+        if again.rows:
+            rules.extend([again.build(rules.recipe)])
 
     def _check_id(self, rule: object, kind: type | None) -> None:
         if type(rule) is not str and type(rule) is not int:
@@ -195,19 +212,10 @@ class Loader:
             )
         if kind is not None and type(rule) is not kind:
             raise RuleTypeError(f"rule {rule!r:.60}: ids are of one kind, and the first rule's id is {_KINDS[kind]}")
-        if isinstance(rule, int):
-            if not -(2**63) <= rule < 2**63:
-                raise RuleTypeError(f"rule {rule}: an integer id has at most 64 bits; use a string")
-        elif not rule.isascii():
-            try:
-                rule.encode()
-            except UnicodeEncodeError:
-                raise RuleTypeError(f"rule {rule!r:.60}: the id is no valid Unicode text (a lone surrogate)") from None
-
-    def _near(self, rule: object) -> str:
-        if self.id_type is not None and type(rule) is not self.id_type:
-            return f"; ids here are {_KINDS[self.id_type]}s"
-        return ""
+        if not is_id(rule):
+            if isinstance(rule, int):
+                raise RuleTypeError(f"rule {rule!r:.60}: an integer id has at most 64 bits; use a string")
+            raise RuleTypeError(f"rule {rule!r:.60}: the id is no valid Unicode text (a lone surrogate)")
 
 
 _KINDS = {str: "a string", int: "an integer"}
@@ -218,6 +226,8 @@ def _decoded(text: str) -> object:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise RuleSyntaxError(f"the rule begins with {{ but is no JSON: {error}") from None
+    except RecursionError:
+        raise LimitError("the rule begins with { and is nested too deeply for JSON: split it") from None
 
 
 def _refuse_joins(root: Node) -> None:
@@ -234,8 +244,8 @@ def _weight(weight: Any) -> float:
         return 1.0
     try:
         number = float(weight)
-    except (TypeError, ValueError):
-        raise RuleTypeError(f"a weight is a number, not {weight!r:.60}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise RuleTypeError(f"a weight is a number that fits a float, not {weight!r:.60}") from None
     if isinstance(weight, bool) or not math.isfinite(number):
         raise RuleTypeError(f"a weight is a finite number, not {weight!r}")
     return number
@@ -246,8 +256,8 @@ def _tags(tags: Any) -> tuple[str, ...]:
         return ()
     labels = (tags,) if isinstance(tags, str) else tuple(tags) if isinstance(tags, Iterable) else (tags,)
     for label in labels:
-        if not isinstance(label, str):
-            raise RuleTypeError(f"tags are strings, not {label!r:.60}")
+        if not isinstance(label, str) or not is_id(str(label)):
+            raise RuleTypeError(f"tags are strings of valid Unicode, not {label!r:.60}")
     return labels
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from eligo.compile.events import EventBuffer
+from eligo.errors import OptionError
 from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.explain import Explanation, explain
 from eligo.index.registry import choose as choose_index
@@ -34,13 +36,13 @@ class Matcher:
         limits: Limits | Mapping[str, int] | None = None,
     ) -> None:
         if absent not in ("fails", "classical"):
-            raise ValueError(f"absent is 'fails' or 'classical', not {absent!r}")
-        if isinstance(multi, str):
-            raise TypeError(f"multi is a list of attribute names: multi=[{multi!r}]")
+            raise OptionError(f"absent is 'fails' or 'classical', not {absent!r}")
+        if isinstance(multi, str) or not isinstance(multi, Iterable) or not all(isinstance(n, str) for n in multi):
+            raise OptionError(f"multi is a list of attribute names, not {multi!r}")
         self.index = index
         self.evaluator = evaluator
         self.absent = absent
-        self.limits = limits if isinstance(limits, Limits) else Limits(**(limits or {}))
+        self.limits = _limits(limits)
         self._rules = RuleSet(choose_index(index), choose_evaluator(evaluator), absent, multi)
         self._loader = Loader(self._rules, self.limits)
         self._local = threading.local()
@@ -62,7 +64,7 @@ class Matcher:
         the rejects are returned.
         """
         if on_error not in ("raise", "collect"):
-            raise ValueError(f"on_error is 'raise' or 'collect', not {on_error!r}")
+            raise OptionError(f"on_error is 'raise' or 'collect', not {on_error!r}")
         return self._loader.add_many(rules, on_error == "collect", replace)
 
     def remove(self, rule: RuleId) -> None:
@@ -71,17 +73,17 @@ class Matcher:
 
     def get(self, rule: RuleId) -> Rule:
         """The rule with that id."""
-        with self._rules.lock:
-            return self._rules.rule_at(self._loader.place(rule))
+        found = self._rules.view.find(rule)
+        if found is None:
+            raise self._loader.unknown(rule)
+        table, row = found
+        return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
 
     def __len__(self) -> int:
         return self._rules.count
 
     def __contains__(self, rule: object) -> bool:
-        if not isinstance(rule, str | int) or isinstance(rule, bool):
-            return False
-        with self._rules.lock:
-            return self._rules.find(rule) is not None
+        return self._rules.view.find(rule) is not None
 
     def __iter__(self) -> Iterator[RuleId]:
         """The ids, in the order in which the rules were added."""
@@ -89,8 +91,10 @@ class Matcher:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that rules name, in the order in which they were first named."""
-        return tuple(self._rules.recipe.attributes.names)
+        """The attributes that rules look at; those of rules just removed may still be among them."""
+        names = self._rules.recipe.attributes.names
+        used = set().union(*(segment.compiled.attribute.tolist() for segment in self._rules.view.segments))
+        return tuple(names[number] for number in sorted(used))
 
     @property
     def multi(self) -> frozenset[str]:
@@ -177,6 +181,16 @@ class Matcher:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
 
 
+def _limits(given: Limits | Mapping[str, int] | None) -> Limits:
+    if isinstance(given, Limits):
+        return given
+    try:
+        return msgspec.convert(dict(given or {}), Limits)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        names = ", ".join(Limits.__struct_fields__)
+        raise OptionError(f"limits is a mapping from {names} to whole numbers, not {given!r:.60}: {error}") from None
+
+
 def _refuse_negative(limit: int | None) -> None:
     if limit is not None and limit < 0:
-        raise ValueError(f"limit is 0 or more, not {limit}")
+        raise OptionError(f"limit is 0 or more, not {limit}")

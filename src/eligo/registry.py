@@ -7,6 +7,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
+from eligo.errors import OptionError
+
 T = TypeVar("T")
 
 
@@ -39,4 +41,4 @@ class Registry(Generic[T]):
         names = [*also, *known]
         near = difflib.get_close_matches(str(name), names, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown {self._noun} {name!r}{hint} (there are: {', '.join(names)})")
+        raise OptionError(f"unknown {self._noun} {name!r}{hint} (there are: {', '.join(names)})")

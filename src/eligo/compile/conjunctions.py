@@ -24,12 +24,19 @@ class Conjunctions:
 
     spaces: Spaces
     predicates: Predicates
-    offsets: I64
-    items: I32
+    compiled: Compiled  # the same in 64-bit keys, for indexes that make spaces of their own
     strings: Strings
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def offsets(self) -> I64:
+        return self.compiled.conjunction_offsets
+
+    @property
+    def items(self) -> I32:
+        return self.compiled.conjunction
 
     @cached_property
     def space_handle(self) -> object:
@@ -61,8 +68,7 @@ def build_conjunctions(compiled: Compiled, strings: Strings, attributes: int) ->
     compiled = in_checking_order(compiled)
     spaces, low, high = build_spaces(compiled, strings, attributes)
     predicates = build_predicates(compiled, low, high, strings, attributes)
-    offsets, items = compiled.conjunction_offsets, compiled.conjunction
-    return compiled, Conjunctions(spaces, predicates, offsets, items, strings)
+    return compiled, Conjunctions(spaces, predicates, compiled, strings)
 
 
 def restore_conjunctions(arrays: Arrays, compiled: Compiled, strings: Strings) -> Conjunctions:
@@ -74,7 +80,6 @@ def restore_conjunctions(arrays: Arrays, compiled: Compiled, strings: Strings) -
     return Conjunctions(
         Spaces(**part("spaces.")),
         Predicates(**part("predicates.")),
-        compiled.conjunction_offsets,
-        compiled.conjunction,
+        compiled,
         strings,
     )

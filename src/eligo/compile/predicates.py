@@ -37,6 +37,8 @@ from eligo.compile.compiled import (
 from eligo.compile.strings import Strings
 from eligo.jit import define_handle, inline, kernel
 
+ABSENT, VARIOUS = -1, -2
+
 _NOT_PLAIN = codes.ALL_VALUES | codes.RESIDUAL
 
 
@@ -65,9 +67,16 @@ class Predicates:
     def handle(self) -> object:
         return make_predicate_handle(*self.arrays().values())
 
-    def absent_truth(self) -> U8:
-        """The truth of an event without attributes, and one entry more that is always true."""
-        return np.append(self.flags & codes.ABSENT_HOLDS, np.uint8(1))
+    def no_truth(self) -> object:
+        """The truth of an event without attributes, to be updated by kernels."""
+        attributes = len(self.plain_stop)
+        return make_truth(
+            np.append(self.flags & codes.ABSENT_HOLDS, np.uint8(1)),
+            np.full(attributes, ABSENT, np.int32),
+            np.zeros(attributes, np.int64),
+            np.zeros(attributes, np.int32),
+            np.zeros(2, np.int64),
+        )
 
     def attribute(self) -> I32:
         """The attribute of every predicate."""
@@ -158,6 +167,23 @@ def make_predicate_handle(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
+@structref.register
+class TruthType(types.StructRef):
+    """The truth of the last event, as one argument of kernels."""
+
+
+class Truth(structref.StructRefProxy):
+    pass
+
+
+define_handle(Truth, TruthType, ["truth", "space", "seen", "present", "serial"])
+
+
+@kernel
+def make_truth(truth, space, seen, present, serial):  # type: ignore[no-untyped-def]
+    return Truth(truth, space, seen, present, serial)
+
+
 @inline
 def meets(p, predicate, low, high):  # type: ignore[no-untyped-def]
     """Whether some space from low to high belongs to the predicate."""
@@ -227,34 +253,62 @@ def like(p, pattern, e, row):  # type: ignore[no-untyped-def]
 
 
 @inline
-def fill_truth(p, e, n, truth):  # type: ignore[no-untyped-def]
-    """The truth of an event with n located entries, given that `truth` is that of an event without attributes."""
+def fill_truth(p, e, first, stop, truth):  # type: ignore[no-untyped-def]
+    """The truth of the predicates on one attribute, whose located entries are first … stop-1."""
+    attribute = e.at_attribute[first]
+    start, plain = p.attribute_offsets[attribute], p.plain_stop[attribute]
+    low, high = p.low, p.high
+    if stop == first + 1 and e.at_low[first] <= e.at_high[first]:
+        at_low, at_high = e.at_low[first], e.at_high[first]
+        for q in range(start, plain):
+            truth[q] = (low[q] <= at_high) & (at_low <= high[q])
+    else:
+        for q in range(start, plain):
+            truth[q] = holds(p, q, e, first, stop)
+    for q in range(plain, p.attribute_offsets[attribute + 1]):
+        truth[q] = holds(p, q, e, first, stop)
+
+
+@inline
+def clear_truth(p, attribute, truth):  # type: ignore[no-untyped-def]
+    """The truth of the predicates on an absent attribute."""
+    for q in range(p.attribute_offsets[attribute], p.attribute_offsets[attribute + 1]):
+        truth[q] = p.flags[q] & codes.ABSENT_HOLDS
+
+
+@inline
+def update_truth(p, e, n, t):  # type: ignore[no-untyped-def]
+    """Turn the truth of the event before into that of the event with n located entries.
+
+    Attributes whose value lies in the same space as before are left as they are, and those that the event lacks are
+    cleared; in a batch of similar events most of the work is saved.
+    """
+    t.serial[0] += 1
+    serial = t.serial[0]
     first = 0
     while first < n:
         attribute = e.at_attribute[first]
         stop = first + 1
         while stop < n and e.at_attribute[stop] == attribute:
             stop += 1
-        start, plain = p.attribute_offsets[attribute], p.plain_stop[attribute]
-        low, high = p.low, p.high
-        if stop == first + 1:
-            at_low, at_high = e.at_low[first], e.at_high[first]
-            for q in range(start, plain):
-                truth[q] = (low[q] <= at_high) & (at_low <= high[q]) & (at_low <= at_high)
-        else:
-            for q in range(start, plain):
-                truth[q] = holds(p, q, e, first, stop)
-        for q in range(plain, p.attribute_offsets[attribute + 1]):
-            truth[q] = holds(p, q, e, first, stop)
+        if t.space[attribute] == ABSENT:
+            t.present[t.serial[1]] = attribute
+            t.serial[1] += 1
+        space = e.at_low[first]
+        if stop > first + 1 or space != e.at_high[first] or e.at_text[first] >= 0:
+            space = np.int32(VARIOUS)  # several values, a range, or a text that patterns look at
+        if space == VARIOUS or space != t.space[attribute]:
+            fill_truth(p, e, first, stop, t.truth)
+        t.space[attribute] = space
+        t.seen[attribute] = serial
         first = stop
-
-
-@inline
-def restore_truth(p, e, n, truth):  # type: ignore[no-untyped-def]
-    """Undo `fill_truth`."""
-    for j in range(n):
-        attribute = e.at_attribute[j]
-        if j > 0 and e.at_attribute[j - 1] == attribute:
+    i = 0
+    while i < t.serial[1]:
+        attribute = t.present[i]
+        if t.seen[attribute] == serial:
+            i += 1
             continue
-        for q in range(p.attribute_offsets[attribute], p.attribute_offsets[attribute + 1]):
-            truth[q] = p.flags[q] & codes.ABSENT_HOLDS
+        clear_truth(p, attribute, t.truth)
+        t.space[attribute] = ABSENT
+        t.serial[1] -= 1
+        t.present[i] = t.present[t.serial[1]]

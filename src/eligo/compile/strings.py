@@ -129,6 +129,9 @@ class Strings:
         if 2 * (table.count + 1) > len(slots):
             slots = slots_for(table.count + 1)
             fill_slots(data, offsets, slots, 0, table.count)
+        elif offsets is not table.offsets or data is not table.data:
+            # Readers of the old table must not meet numbers that its arrays do not have.
+            slots = slots.copy()
         fill_slots(data, offsets, slots, table.count, table.count + 1)
         self._table = _Table(data, offsets, slots, table.count + 1)
         self._remember(text, table.count)

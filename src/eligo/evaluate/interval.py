@@ -29,8 +29,8 @@ class _IntervalScratch(EvaluatorScratch):
             np.zeros(rules, np.uint8),
             np.zeros(len(labels.begin), np.uint8),
             np.zeros(rules, np.int32),
-            np.zeros(int(labels.span.max(initial=0)) + 1, np.int32),
-            np.zeros(1, np.int32),
+            np.zeros(int(labels.span.max(initial=0)) + 1, np.int64),
+            np.zeros(1, np.int64),
             np.zeros((rules + 63) // 64, np.uint64),
             self.matched,
         )

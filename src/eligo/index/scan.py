@@ -17,7 +17,7 @@ from numba.experimental import structref
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer, locate
-from eligo.compile.predicates import fill_truth, restore_truth
+from eligo.compile.predicates import update_truth
 from eligo.index.base import Index, Scratch
 from eligo.index.registry import register
 from eligo.jit import define_handle, inline, kernel
@@ -28,7 +28,7 @@ class ScanScratch(Scratch):
 
     def __init__(self, conjunctions: Conjunctions) -> None:
         super().__init__(len(conjunctions))
-        self.handle = make_scan_scratch(conjunctions.predicates.absent_truth(), self.found, self.counters)
+        self.handle = make_scan_scratch(conjunctions.predicates.no_truth(), self.found, self.counters)
 
 
 @register
@@ -46,7 +46,7 @@ class Scan(Index):
     @classmethod
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Scan:
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
-        always = np.int32(len(conjunctions.predicates))  # where absent_truth has its entry that is always true
+        always = np.int32(len(conjunctions.predicates))  # where the truth has its entry that is always true
         return cls(conjunctions, *split_first(conjunctions.offsets, conjunctions.items, rank, always))
 
     @classmethod
@@ -147,9 +147,10 @@ def make_scan_scratch(truth, found, counters):  # type: ignore[no-untyped-def]
 @inline
 def scan_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
-    first, rest_offsets, rest, truth, found = index.first, index.rest_offsets, index.rest, scratch.truth, scratch.found
     n = locate(index.spaces, e, event)
-    fill_truth(index.predicates, e, n, truth)
+    update_truth(index.predicates, e, n, scratch.truth)
+    first, rest_offsets, rest, found = index.first, index.rest_offsets, index.rest, scratch.found
+    truth = scratch.truth.truth
     k = start
     evaluated = 0
     for c in range(len(first)):
@@ -163,7 +164,6 @@ def scan_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
                 k += 1
     scratch.counters[0] += len(first)
     scratch.counters[1] += len(first) + evaluated
-    restore_truth(index.predicates, e, n, truth)
     return k
 
 

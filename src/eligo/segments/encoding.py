@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -20,19 +20,19 @@ def encoded_slices(events: Any, encoder: Encoder, *, fresh: bool = False) -> Ite
 
     A buffer is used again for the next slice, unless each is to be a fresh one.
     """
-    table = as_table(events)
-    if table is not None:
-        for first in range(0, table.num_rows, _SLICE):
+    found = as_events(events)
+    if isinstance(found, pa.Table | pa.RecordBatch):
+        for first in range(0, found.num_rows, _SLICE):
             buffer = EventBuffer()
             try:
-                encode_table(table.slice(first, _SLICE), encoder, buffer)
+                encode_table(found.slice(first, _SLICE), encoder, buffer)
             except EventError as error:
                 raise _moved(error, first) from None
             yield first, buffer
         return
     buffer = EventBuffer(_SLICE, 16 * _SLICE)
     first = number = 0
-    for number, event in enumerate(events):
+    for number, event in enumerate(found):
         try:
             encoder.encode(event, buffer)
         except EventError as error:
@@ -48,25 +48,45 @@ def encoded_slices(events: Any, encoder: Encoder, *, fresh: bool = False) -> Ite
 
 
 def as_table(events: Any) -> pa.Table | pa.RecordBatch | None:
-    """A table as Arrow: tables and batches as they are, pandas, Polars and others through Arrow's C interface."""
+    """Events as an Arrow table; None when they are no table, or one that Arrow cannot hold."""
+    found = as_events(events)
+    return found if isinstance(found, pa.Table | pa.RecordBatch) else None
+
+
+def as_events(events: Any) -> pa.Table | pa.RecordBatch | Iterable[Any]:
+    """A table as Arrow: tables and batches as they are, pandas, Polars and others through Arrow's C interface.
+
+    What is no table is given back as it is, and a data frame that Arrow refuses as its records.
+    """
     if isinstance(events, pa.Table | pa.RecordBatch):
         return events
     if isinstance(events, pa.RecordBatchReader):
         return events.read_all()
-    if isinstance(events, dict | str | bytes):
+    if isinstance(events, Mapping | str | bytes):
         raise EventError(
             f"many events are a list of dicts or a table, not a {type(events).__name__}; for one event use match"
         )
     if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
-        try:
-            return pa.table(events)
-        except pa.ArrowInvalid as error:
-            raise EventError(
-                f"the table of events cannot be read as Arrow: {error}; give each column one type"
-            ) from None
+        return from_frame(events)
     if hasattr(events, "to_arrow"):
         return events.to_arrow()
-    return None
+    if not isinstance(events, Iterable):
+        raise EventError(f"many events are a list of dicts or a table, not a {type(events).__name__}")
+    return events
+
+
+def from_frame(frame: Any) -> pa.Table | list[dict[str, Any]]:
+    """A data frame as Arrow or, when one of its columns holds values of several types, as its records."""
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        columns = getattr(frame, "columns", None)
+        if not hasattr(frame, "to_dict") or not getattr(columns, "is_unique", False):
+            raise EventError(f"the table cannot be read as Arrow: {error}; give each column one type") from None
+    # Arrow keeps an index that has a name.
+    named = any(name is not None for name in frame.index.names)
+    records: list[dict[str, Any]] = (frame.reset_index() if named else frame).to_dict("records")
+    return records
 
 
 def _moved(error: EventError, first: int) -> EventError:

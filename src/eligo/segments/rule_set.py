@@ -41,7 +41,7 @@ log = logging.getLogger("eligo")
 
 SEALED = 128  # rules in a full delta: compiling them takes about a millisecond
 FANOUT = 4  # segments of one size before they are merged
-AT_ONCE = 2048  # rules that are merged without a thread
+AT_ONCE = 20_000  # predicates of conjunctions, and runs of predicates, that are merged without a thread
 
 
 class RuleSet:
@@ -55,6 +55,7 @@ class RuleSet:
         self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
         self.segments: list[Segment] = []
         self.alive: list[U8] = []
+        self.dead: list[int] = []
         self.next_sequence = 0
         self.count = 0
         self.pending = self.new_pending()
@@ -72,13 +73,17 @@ class RuleSet:
 
     @property
     def view(self) -> View:
-        view = self._held or self._view
-        if view is None:
-            with self.lock:
-                view = self._view
-                if view is None:
-                    view = self._view = self._new_view()
-        return view
+        while True:
+            view = self._held or self._view
+            if view is not None:
+                return view
+            # A writer that takes long puts a view into `_held` first, so nobody waits for all of its work.
+            if self.lock.acquire(timeout=0.002):
+                try:
+                    if self._held is None and self._view is None:
+                        self._view = self._new_view()
+                finally:
+                    self.lock.release()
 
     def find(self, rule: RuleId) -> tuple[int, int] | None:
         """Segment (-1: the delta) and row of a living rule."""
@@ -119,14 +124,11 @@ class RuleSet:
         if len(self.pending) >= SEALED:
             self.seal()
 
-    def extend(self, pending: Pending) -> None:
+    def extend(self, segments: Iterable[Segment]) -> None:
         """Take many rules at once, compiled apart."""
-        if not pending.rows:
-            return
-        self.segments.append(pending.build(self.recipe))
-        self.alive.append(ALL)
-        self.count += len(pending.rows)
-        self.next_sequence = max(self.next_sequence, max(pending.sequence) + 1)
+        for segment in segments:
+            self._append(segment)
+            self.count += len(segment)
         self._view = None
         self._tidy()
 
@@ -151,8 +153,11 @@ class RuleSet:
             mask = mask.copy() if len(mask) else np.ones(len(self.segments[number]), np.uint8)
             mask[rows] = 0
             self.alive[number] = mask
+            self.dead[number] += len(rows)
         self.count -= len(places)
         self._view = None
+        if any(2 * dead > len(segment) for dead, segment in zip(self.dead, self.segments, strict=True)):
+            self._tidy()
 
     def sequence_at(self, place: tuple[int, int]) -> int:
         number, row = place
@@ -161,11 +166,15 @@ class RuleSet:
     def seal(self) -> None:
         """Turn the delta into a segment."""
         if len(self.pending.rows):
-            self.segments.append(self.pending.build(self.recipe))
-            self.alive.append(ALL)
+            self._append(self.pending.build(self.recipe))
         self.pending = self.new_pending()
         self._view = None
         self._tidy()
+
+    def _append(self, segment: Segment) -> None:
+        self.segments.append(segment)
+        self.alive.append(ALL)
+        self.dead.append(0)
 
     def new_pending(self) -> Pending:
         return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=self.multi))
@@ -209,14 +218,15 @@ class RuleSet:
     def observe(self, events: Any) -> None:
         """Keep some of the events and build all indexes anew with what they tell."""
         sample = Sample(events, self.view.encoder)
-        while True:
-            self.wait()
+        self.recipe.sample = sample if sample.events else None  # segments made from now on use it
+        for segment in list(self.segments):
+            better = self.recipe.reindexed(segment)
+            better.warm()
             with self.lock:
-                if self._merging is None:
-                    self.recipe.sample = sample if sample.events else None
-                    self.segments = [self.recipe.reindexed(segment) for segment in self.segments]
+                # One that is being merged, or was, gets its new index from the merge.
+                if not any(segment is busy for busy in self._busy):
+                    self.segments = [better if one is segment else one for one in self.segments]
                     self._view = None
-                    return
 
     # -- views
 
@@ -236,7 +246,7 @@ class RuleSet:
             for number in segment.pattern_attributes:
                 special[names[number]] = special.get(names[number], 0) | PATTERN
         old = self._encoder
-        if old is None or len(old.metas) != len(names) or old.special != special:
+        if old is None or old.special != special:
             self._encoder = Encoder(self.recipe.attributes, self.recipe.strings, special)
         assert self._encoder is not None
         return self._encoder
@@ -249,7 +259,7 @@ class RuleSet:
             group = self._group()
             if not group:
                 return
-            if sum(len(self.segments[i]) for i in group) > AT_ONCE:
+            if sum(self.segments[i].size for i in group) > AT_ONCE:
                 if self._merging is None:
                     self._merging = threading.Thread(target=self._merge_loop, name="eligo-merge", daemon=True)
                     self._merging.start()
@@ -259,8 +269,8 @@ class RuleSet:
     def _group(self) -> list[int]:
         """Segments to merge: a size class with enough members and all smaller ones, or one that is mostly dead."""
         living = {
-            i: int(mask.sum()) if len(mask) else len(segment)
-            for i, (segment, mask) in enumerate(zip(self.segments, self.alive, strict=True))
+            i: len(segment) - self.dead[i]
+            for i, segment in enumerate(self.segments)
             if not any(segment is busy for busy in self._busy)
         }
         classes = Counter(_size_class(size) for size in living.values())
@@ -282,9 +292,11 @@ class RuleSet:
         chosen = set(group)
         self.segments = [s for i, s in enumerate(self.segments) if i not in chosen]
         self.alive = [a for i, a in enumerate(self.alive) if i not in chosen]
+        self.dead = [d for i, d in enumerate(self.dead) if i not in chosen]
         if len(merged):
             self.segments.append(merged)
             self.alive.append(ALL if mask.all() else mask)
+            self.dead.append(int(len(mask) - mask.sum()))
         self._view = None
 
     def _merge_loop(self) -> None:
@@ -296,8 +308,15 @@ class RuleSet:
                     return
                 chosen = self._busy = [self.segments[i] for i in group]
                 alive = [self.alive[i] for i in group]
-            merged, moved = merge_segments(chosen, alive, self.recipe)
-            merged.warm()
+            try:
+                merged, moved = merge_segments(chosen, alive, self.recipe)
+                merged.warm()
+            except BaseException:
+                # Nothing is lost, the segments are still there; the next change tries again.
+                log.exception("merging %d segments failed", len(chosen))
+                with self.lock:
+                    self._busy, self._merging = [], None
+                return
             with self.lock:
                 self._busy = []  # while they stood here nobody else took these segments away
                 places = [next(i for i, s in enumerate(self.segments) if s is segment) for segment in chosen]
@@ -309,19 +328,6 @@ class RuleSet:
         merging = self._merging
         if merging is not None:
             merging.join()
-
-    def merge_all(self) -> None:
-        """Everything in one segment, nothing dead in it."""
-        while True:
-            self.wait()
-            with self.lock:
-                self.seal()
-                if self._merging is not None:
-                    continue
-                if len(self.segments) > 1 or any(len(mask) for mask in self.alive):
-                    group = list(range(len(self.segments)))
-                    self._replace(group, *self._merged(group))
-                return
 
 
 def _size_class(rules: int) -> int:

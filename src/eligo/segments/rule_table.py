@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,19 @@ from eligo.compile.strings import fill_slots, find_bytes, slots_for
 from eligo.jit import kernel
 
 RuleId = str | int
+
+
+def is_id(rule: object) -> TypeGuard[RuleId]:
+    """Whether this could be the id of a rule: valid text, or an integer of 64 bits, and no Boolean."""
+    if type(rule) is int:
+        return -(2**63) <= rule < 2**63
+    if type(rule) is not str:
+        return False
+    try:
+        rule.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ import numpy as np
 from eligo.compile.compiled import I64
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.encode import Encoder
-from eligo.compile.events import EventBuffer, locate
-from eligo.compile.predicates import fill_truth, restore_truth
+from eligo.compile.events import locate
+from eligo.compile.predicates import update_truth
 from eligo.jit import kernel
-from eligo.segments.encoding import encoded_slices
+from eligo.segments.encoding import as_table, encoded_slices
 
 KEPT = 512  # events: enough to tell one in a hundred, few enough that ranking a segment takes milliseconds
 
@@ -21,30 +22,48 @@ class Sample:
     """Some of the observed events, encoded; evenly spaced if there were many."""
 
     def __init__(self, events: Any, encoder: Encoder) -> None:
-        self._slices: list[tuple[EventBuffer, I64]] = []
-        self.events = 0
-        for _, buffer in encoded_slices(events, encoder, fresh=True):
-            self._slices.append((buffer, np.arange(buffer.events)))
-            self.events += buffer.events
-        step = max(1, self.events // KEPT)
-        if step > 1:
-            self._slices = [(buffer, rows[::step]) for buffer, rows in self._slices]
+        self._buffers = [buffer for _, buffer in encoded_slices(_some(events), encoder)]
+        self._lock = threading.Lock()  # locating uses room in the buffers
+        self.events = sum(buffer.events for buffer in self._buffers)
 
     def rank(self, conjunctions: Conjunctions) -> I64:
         """How many of the events satisfy each predicate."""
         counts = np.zeros(len(conjunctions.predicates) + 1, np.int64)
-        truth = conjunctions.predicates.absent_truth()
-        for buffer, rows in self._slices:
-            count_truths(conjunctions.space_handle, conjunctions.predicate_handle, buffer.handle, rows, truth, counts)
+        truth = conjunctions.predicates.no_truth()
+        with self._lock:
+            for buffer in self._buffers:
+                count_truths(
+                    conjunctions.space_handle,
+                    conjunctions.predicate_handle,
+                    buffer.handle,
+                    buffer.events,
+                    truth,
+                    counts,
+                )
         return counts
 
 
+def _some(events: Any) -> Any:
+    """At most twice as many events as are kept, evenly spaced."""
+    table = as_table(events)
+    if table is not None:
+        step = max(1, table.num_rows // KEPT)
+        return table.take(np.arange(0, table.num_rows, step)) if step > 1 else table
+    kept: list[Any] = []
+    step = 1
+    for number, event in enumerate(events):
+        if number % step == 0:
+            kept.append(event)
+            if len(kept) == 2 * KEPT:
+                kept, step = kept[::2], 2 * step
+    return kept
+
+
 @kernel
-def count_truths(spaces, predicates, e, rows, truth, counts):  # type: ignore[no-untyped-def]
+def count_truths(spaces, predicates, e, events, truth, counts):  # type: ignore[no-untyped-def]
     """Add to the counts the predicates that each of the events satisfies."""
-    for row in rows:
+    for row in range(events):
         n = locate(spaces, e, row)
-        fill_truth(predicates, e, n, truth)
-        for p in range(len(truth)):
-            counts[p] += truth[p]
-        restore_truth(predicates, e, n, truth)
+        update_truth(predicates, e, n, truth)
+        for p in range(len(counts)):
+            counts[p] += truth.truth[p]

@@ -42,6 +42,11 @@ class Segment:
     def __len__(self) -> int:
         return len(self.table)
 
+    @property
+    def size(self) -> int:
+        """How much work merging is: predicates of conjunctions, and runs of predicates."""
+        return len(self.compiled.conjunction) + len(self.compiled.low_kind) + len(self)
+
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
         """The rows that an event matches, ascending."""
         scratches = self._scratches

@@ -15,8 +15,9 @@ import pyarrow as pa
 from eligo.compile.compiled import I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
+from eligo.errors import OptionError
 from eligo.segments.encoding import encoded_slices
-from eligo.segments.rule_table import RuleId
+from eligo.segments.rule_table import RuleId, RuleTable, is_id
 from eligo.segments.segment import Segment
 
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
@@ -36,6 +37,8 @@ class View:
         """For every segment the rows to report: the living, with one of the tags."""
         if tags is None:
             return self.alive
+        if not isinstance(tags, Iterable):
+            raise OptionError(f"tags is a list of strings, not {tags!r:.60}")
         wanted = frozenset((tags,) if isinstance(tags, str) else tags)
         masks = self._masks.get(wanted)
         if masks is None:
@@ -46,6 +49,16 @@ class View:
             if len(self._masks) < _TAG_SETS:
                 self._masks[wanted] = masks
         return masks
+
+    def find(self, rule: object) -> tuple[RuleTable, int] | None:
+        """Where a rule is; None for one that is not there, or that no rule's id could be."""
+        if not is_id(rule):
+            return None
+        for segment, alive in zip(reversed(self.segments), reversed(self.alive), strict=True):
+            row = segment.table.row(rule)
+            if row >= 0 and (not len(alive) or alive[row]):
+                return segment.table, row
+        return None
 
     def rows(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None) -> list[tuple[Segment, Any]]:
         """The segments with a match, and the rows."""

@@ -15,6 +15,7 @@ import os
 import zlib
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import numpy as np
@@ -49,7 +50,7 @@ def write_arrays(directory: Path, prefix: str, arrays: Arrays) -> ArrayFile:
     """Write the arrays to a file named by its content; it is on disk, whole, when this returns."""
     digest = hashlib.blake2b(MAGIC, digest_size=16)
     entries = []
-    temporary = directory / f"{prefix}-{os.getpid()}.tmp"
+    temporary = directory / f"{prefix}-{uuid4().hex}.tmp"
     try:
         with open(temporary, "wb") as file:
             file.write(MAGIC)

@@ -13,27 +13,33 @@ keep them.
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
+from uuid import uuid4
 
 import msgspec
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import Arrays
+from eligo.compile.compiled import U8, Arrays
 from eligo.compile.strings import Strings
 from eligo.errors import SnapshotError
+from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
 from eligo.matcher import Matcher
-from eligo.segments.segment import restore_segment
+from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.segments.view import ALL
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-_OURS = (".bin", ".tmp", MANIFEST)
+_OURS = re.compile(r"manifest\.json|(strings|segment)-[0-9a-f]{32}\.bin|(manifest|strings|segment)-[0-9a-f]{32}\.tmp")
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -55,6 +61,12 @@ class Content(msgspec.Struct, frozen=True):
     shards: tuple[ArrayFile, ...]
 
 
+class Version(msgspec.Struct, frozen=True):
+    """What every manifest has, of whatever version."""
+
+    format: int
+
+
 class Manifest(msgspec.Struct, frozen=True):
     """`checksum` is the CRC-32 of the content, encoded as it stands in the file."""
 
@@ -64,20 +76,33 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def save(matcher: Matcher, path: str | PathLike[str]) -> None:
-    """Write all rules to a directory, replacing a snapshot that is there."""
+    """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile."""
+    directory = Path(path)
+    facts, strings, segments, alive = _state(matcher)
+    if len(segments) > 1 or any(len(mask) for mask in alive):
+        merged, _ = merge_segments(segments, alive, matcher._rules.recipe)
+        segments = [merged]
+    _make_directory(directory)
+    with _locked(directory):
+        content = Content(
+            strings=write_arrays(directory, "strings", strings),
+            shards=tuple(write_arrays(directory, "segment", segment.arrays()) for segment in segments if len(segment)),
+            **facts,
+        )
+        raw = msgspec.json.encode(content)
+        _replace(directory / MANIFEST, msgspec.json.encode(Manifest(FORMAT, zlib.crc32(raw), msgspec.Raw(raw))))
+        _sweep(directory, content)
+
+
+def _state(matcher: Matcher) -> tuple[dict[str, Any], Arrays, list[Segment], list[U8]]:
+    """Everything to be saved, as of one moment: arrays that nobody changes."""
     from eligo import __version__
 
-    directory = Path(path)
-    _make_directory(directory)
     rules = matcher._rules
-    rules.merge_all()
     with rules.lock:
-        segments = list(rules.segments)
-        if any(len(mask) for mask in rules.alive) or len(rules.pending.rows):
-            save(matcher, path)  # somebody was quicker
-            return
-        data, offsets, slots = rules.recipe.strings.table()
+        rules.seal()
         data, offsets = rules.recipe.strings.arrays()
+        strings: Arrays = {"data": data, "offsets": offsets, "slots": rules.recipe.strings.table()[2].copy()}
         facts: dict[str, Any] = {
             "eligo": __version__,
             "index": matcher.index,
@@ -92,15 +117,7 @@ def save(matcher: Matcher, path: str | PathLike[str]) -> None:
             "next_sequence": rules.next_sequence,
             "attributes": tuple(rules.recipe.attributes.names),
         }
-        strings: Arrays = {"data": data, "offsets": offsets, "slots": slots.copy()}
-    content = Content(
-        strings=write_arrays(directory, "strings", strings),
-        shards=tuple(write_arrays(directory, "segment", segment.arrays()) for segment in segments),
-        **facts,
-    )
-    raw = msgspec.json.encode(content)
-    _replace(directory / MANIFEST, msgspec.json.encode(Manifest(FORMAT, zlib.crc32(raw), msgspec.Raw(raw))))
-    _sweep(directory, content)
+        return facts, strings, list(rules.segments), list(rules.alive)
 
 
 def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
@@ -128,10 +145,12 @@ def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
         rules.recipe.attributes = Attributes(content.attributes)
         rules.recipe.strings = Strings((strings["data"], strings["offsets"], strings["slots"]))
         rules.containing = Counter(content.containing)
-        rules.segments = [restore_segment(arrays, rules.recipe) for arrays in shards]
+        # The index that was built, whatever `auto` would choose today.
+        saved = replace(rules.recipe, index=choose_index(content.index_used))
+        rules.segments = [restore_segment(arrays, saved) for arrays in shards]
     except (ValueError, KeyError, TypeError) as error:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
-    rules.alive = [ALL] * len(rules.segments)
+    rules.alive, rules.dead = [ALL] * len(rules.segments), [0] * len(rules.segments)
     rules.count, rules.next_sequence = content.rules, content.next_sequence
     rules.pending = rules.new_pending()
     matcher._loader.id_type = {"int": int, "str": str}.get(content.id_type)
@@ -150,13 +169,15 @@ def _read_manifest(directory: Path) -> tuple[Content, bytes]:
     except NotADirectoryError:
         raise SnapshotError(f"{directory}: not a snapshot but a file; Matcher.save makes a directory") from None
     try:
+        # The version first: what else a newer manifest holds is not known here.
+        written = msgspec.json.decode(raw, type=Version).format
+        if written > FORMAT:
+            raise SnapshotError(
+                f"{path}: format {written}, written by a newer eligo; this one reads up to {FORMAT}: upgrade it"
+            )
         manifest = msgspec.json.decode(raw, type=Manifest)
     except msgspec.DecodeError as error:
         raise SnapshotError(f"{path}: damaged, {error}; make the snapshot again") from None
-    if manifest.format > FORMAT:
-        raise SnapshotError(
-            f"{path}: format {manifest.format}, written by a newer eligo; this one reads up to {FORMAT}: upgrade it"
-        )
     if zlib.crc32(bytes(manifest.content)) != manifest.checksum:
         raise SnapshotError(f"{path}: damaged, its checksum is wrong; make the snapshot again")
     try:
@@ -171,18 +192,38 @@ def _make_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise SnapshotError(f"{directory}: is a file; a snapshot is a directory, choose another name") from None
-    foreign = [entry.name for entry in directory.iterdir() if not entry.name.endswith(_OURS)]
+    foreign = [entry.name for entry in directory.iterdir() if not _OURS.fullmatch(entry.name)]
     if foreign:
         raise SnapshotError(f"{directory}: holds other things ({foreign[0]}); a snapshot needs a directory of its own")
 
 
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """One saver at a time, whether thread or process; readers do not care."""
+    try:
+        import fcntl
+    except ImportError:  # a system without it: savers of one path have to take turns by themselves
+        yield
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _replace(path: Path, raw: bytes) -> None:
-    temporary = path.with_name(f"{path.name}-{os.getpid()}.tmp")
-    with open(temporary, "wb") as file:
-        file.write(raw)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    temporary = path.with_name(f"manifest-{uuid4().hex}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     try:
         handle = os.open(path.parent, os.O_RDONLY)
     except OSError:
@@ -197,5 +238,5 @@ def _sweep(directory: Path, content: Content) -> None:
     """Remove what the manifest does not name."""
     named = {MANIFEST, content.strings.file, *(shard.file for shard in content.shards)}
     for entry in directory.iterdir():
-        if entry.name not in named and entry.name.endswith(_OURS):
+        if entry.name not in named and _OURS.fullmatch(entry.name):
             entry.unlink(missing_ok=True)

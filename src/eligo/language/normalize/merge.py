@@ -22,7 +22,6 @@ from eligo.language.values import (
     after,
     before,
     complement,
-    intersect,
     is_residual,
     kind_of,
     like_prefix,
@@ -67,13 +66,14 @@ def meaning(predicate: Predicate, classical: bool) -> Meaning:
 
 
 def _merged(group: list[Predicate], conjunction: bool, context: Context) -> list[Node] | None:
-    values, absent = meaning(group[0], context.classical)
-    for predicate in group[1:]:
-        more, more_absent = meaning(predicate, context.classical)
-        if conjunction:
-            values, absent = intersect(values, more), absent and more_absent
-        else:
-            values, absent = union((*values, *more)), absent or more_absent
+    sets = [meaning(predicate, context.classical) for predicate in group]
+    if conjunction:
+        # What all allow is what none forbids: one sorting, however many there are.
+        values = complement(union(run for allowed, _ in sets for run in complement(allowed)))
+        absent = all(holds for _, holds in sets)
+    else:
+        values = union(run for allowed, _ in sets for run in allowed)
+        absent = any(holds for _, holds in sets)
     attribute = group[0].attribute
     if values == NOTHING:
         return [Predicate(attribute, "is null") if absent else NEVER]

@@ -1,0 +1,205 @@
+"""What once went wrong."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eligo
+from eligo import Matcher
+from eligo.compile.strings import Strings
+from eligo.language import parse
+from eligo.language.normalize import normalize
+from eligo.segments import rule_set
+
+
+def test_many_predicates_on_one_attribute_normalise_quickly() -> None:
+    for text in (
+        " or ".join(f"a = {i}" for i in range(20_000)),
+        " and ".join(f"a != {i}" for i in range(20_000)),
+        " or ".join(f"a like 'x{i}%'" for i in range(20_000)),
+    ):
+        start = time.perf_counter()
+        normalize(parse(text))
+        assert time.perf_counter() - start < 5  # was minutes
+
+
+def test_tags_are_checked_before_anything_is_lost() -> None:
+    m = Matcher()
+    m.add("a", "x = 1")
+    with pytest.raises(eligo.RuleTypeError, match="Unicode"):
+        m.add("b", "x = 1", tags=("\ud800",))
+    with pytest.raises(eligo.RuleTypeError):
+        m.add_many([("a", "x = 2", 1.0, ("\ud800",))], replace=True)
+    assert m.match({"x": 1}) == ["a"]
+
+
+def test_a_bulk_load_that_fails_late_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    m = Matcher()
+    m.add("a", "x = 1")
+    m.match({"x": 1})
+
+    def broken(*_: object) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("eligo.segments.pending.make_rule_table", broken)
+    with pytest.raises(MemoryError):
+        m.add_many([("a", "x contains any (2)"), ("b", "y = 1")], replace=True)
+    monkeypatch.undo()
+    assert m.match({"x": 1}) == ["a"]
+    assert m.multi == frozenset()
+
+
+def test_replacing_within_one_load_forgets_contains() -> None:
+    m = Matcher()
+    m.add_many([("a", "x contains any (1)"), ("a", "y = 1")], replace=True)
+    assert m.multi == frozenset()
+    assert m.match({"y": 1}) == ["a"]
+
+
+@pytest.mark.parametrize("rule", [2**70, "\ud800", True, 1.0, None, (1,)])
+def test_ids_that_cannot_be(rule: Any) -> None:
+    m = Matcher()
+    m.add(1, "x = 1")
+    assert rule not in m
+    for ask in (m.get, m.remove):
+        with pytest.raises(eligo.UnknownRuleError):
+            ask(rule)
+    assert len(m) == 1
+
+
+@pytest.mark.parametrize(
+    "settings", [{"limits": {"depht": 3}}, {"limits": 5}, {"limits": {"depth": "x"}}, {"multi": 5}, {"multi": [1]}]
+)
+def test_odd_settings_are_eligo_errors(settings: dict[str, Any]) -> None:
+    with pytest.raises(eligo.EligoError):
+        Matcher(**settings)
+
+
+def test_odd_weights_and_deep_json() -> None:
+    m = Matcher()
+    with pytest.raises(eligo.RuleTypeError, match="weight"):
+        m.add("a", "x = 1", weight=10**400)
+    with pytest.raises(eligo.EligoError):
+        m.add("a", '{"not": ' * 100_000 + "true" + "}" * 100_000)
+    with pytest.raises(eligo.OptionError):
+        m.match({}, tags=5)  # type: ignore[arg-type]
+    assert len(m) == 0
+
+
+def test_a_refused_rule_leaves_no_attribute_behind() -> None:
+    m = Matcher()
+    m.add("b", "z = 1")
+    with pytest.raises(eligo.EligoError):
+        m.add_many([("c", "q = 1"), ("c", "q = 2")])
+    assert m.attributes == ("z",)
+
+
+def test_removing_most_rules_frees_their_memory() -> None:
+    m = Matcher()
+    m.add_many((i, f"a = {i}") for i in range(5000))
+    before = m.stats().total_bytes
+    for i in range(4000):
+        m.remove(i)
+    m._rules.wait()
+    assert m.stats().total_bytes < before / 2
+    assert m.match({"a": 4500}) == [4500]
+
+
+def test_a_merge_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(rule_set, "AT_ONCE", 0)
+    m = Matcher()
+    real = rule_set.merge_segments
+
+    def broken(*_: object) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(rule_set, "merge_segments", broken)
+    for i in range(600):
+        m.add(i, f"a = {i}")
+    m._rules.wait()
+    monkeypatch.setattr(rule_set, "merge_segments", real)
+    m.save(tmp_path / "s")
+    m.observe([{"a": 1}])
+    for i in range(600, 1200):
+        m.add(i, f"a = {i}")
+    m._rules.wait()
+    assert len(m._rules.segments) < 4
+    assert m.match({"a": 700}) == [700]
+    assert len(eligo.open(tmp_path / "s")) == 600
+
+
+def test_saving_while_others_add(tmp_path: Path) -> None:
+    m = Matcher()
+    m.add_many((i, f"a = {i}") for i in range(2000))
+    stop = threading.Event()
+
+    def add() -> None:
+        i = 10_000
+        while not stop.is_set():
+            m.add(i, f"a = {i}")
+            i += 1
+
+    adder = threading.Thread(target=add)
+    adder.start()
+    savers = [threading.Thread(target=lambda: [m.save(tmp_path / "s") for _ in range(10)]) for _ in range(2)]
+    for saver in savers:
+        saver.start()
+    for saver in savers:
+        saver.join(60)
+        assert not saver.is_alive()
+    stop.set()
+    adder.join()
+    opened = eligo.open(tmp_path / "s")
+    assert opened.match({"a": 77}) == [77]
+    assert len(list((tmp_path / "s").iterdir())) == 3
+
+
+def test_saving_takes_nothing_that_is_not_its_own(tmp_path: Path) -> None:
+    for name in ("pytorch_model.bin", "app.manifest.json", "notes.tmp"):
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(eligo.SnapshotError, match="holds other things"):
+            Matcher().save(tmp_path)
+        (tmp_path / name).unlink()
+    (tmp_path / "x.bin").mkdir()
+    with pytest.raises(eligo.SnapshotError):
+        Matcher().save(tmp_path)
+
+
+def test_readers_do_not_wait_for_a_bulk_load() -> None:
+    m = Matcher()
+    m.add_many((i, f"a = {i}") for i in range(300))
+    m.add(300, "a = 300")  # nobody has matched since: the view is stale
+    loader = threading.Thread(target=lambda: m.add_many((i, f"a = {i} and b = 'x{i}'") for i in range(1000, 40_000)))
+    loader.start()
+    while loader.is_alive() and m._rules._held is None:
+        time.sleep(0.0005)
+    worst = 0.0
+    while loader.is_alive():
+        start = time.perf_counter()
+        assert m.match({"a": 300}) == [300]
+        assert 300 in m
+        worst = max(worst, time.perf_counter() - start)
+    assert worst < 1  # a load of some seconds
+
+
+def test_strings_can_be_looked_up_while_others_are_added() -> None:
+    strings = Strings()
+    old = [strings._table]
+    for i in range(2000):
+        strings.intern(f"string {i}")
+        old.append(strings._table)
+    for number, table in enumerate(old):
+        assert int(table.slots.max(initial=0)) <= len(table.offsets) - 1
+        assert number == table.count
+
+
+def test_a_rule_of_many_values_does_not_stall_the_others() -> None:
+    m = Matcher()
+    for i in range(700):
+        m.add(i, f"a in ({', '.join(str(i + k) for k in range(300))})")
+    assert m.match({"a": 5}) == list(range(6))
