@@ -257,16 +257,29 @@ def fill_truth(p, e, first, stop, truth):  # type: ignore[no-untyped-def]
     """The truth of the predicates on one attribute, whose located entries are first … stop-1."""
     attribute = e.at_attribute[first]
     start, plain = p.attribute_offsets[attribute], p.plain_stop[attribute]
-    low, high = p.low, p.high
-    if stop == first + 1 and e.at_low[first] <= e.at_high[first]:
-        at_low, at_high = e.at_low[first], e.at_high[first]
-        for q in range(start, plain):
-            truth[q] = (low[q] <= at_high) & (at_low <= high[q])
-    else:
-        for q in range(start, plain):
+    end = p.attribute_offsets[attribute + 1]
+    if stop > first + 1 or e.at_low[first] != e.at_high[first]:
+        for q in range(start, end):
             truth[q] = holds(p, q, e, first, stop)
-    for q in range(plain, p.attribute_offsets[attribute + 1]):
-        truth[q] = holds(p, q, e, first, stop)
+        return
+    # One value: no call in these loops, because each would count references to all its arrays.
+    space = e.at_low[first]
+    low, high, flags = p.low, p.high, p.flags
+    for q in range(start, plain):
+        truth[q] = (low[q] <= space) & (space <= high[q])
+    run_offsets, run_low, run_high = p.run_offsets, p.run_low, p.run_high
+    for q in range(plain, end):
+        if flags[q] & codes.RESIDUAL:
+            truth[q] = holds(p, q, e, first, stop)
+            continue
+        i, last = run_offsets[q], run_offsets[q + 1] - 1
+        while i < last:  # the first run that does not end below
+            middle = (i + last) >> 1
+            if run_high[middle] < space:
+                i = middle + 1
+            else:
+                last = middle
+        truth[q] = i == last and run_low[i] <= space <= run_high[i]
 
 
 @inline

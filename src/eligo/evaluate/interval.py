@@ -109,58 +109,71 @@ def make_interval_scratch(state, marks, touched, reached, walk, bits, matched): 
 
 
 @inline
-def covers(labels, rule, w):  # type: ignore[no-untyped-def]
-    """MATCH (Algorithm 5) over the marked leaves of a rule; takes the marks away."""
-    w.walk[0] += 1
-    walk = w.walk[0]
-    w.reached[0] = walk
-    for leaf in range(labels.rule_leaves[rule], labels.rule_leaves[rule + 1]):
-        if w.marks[leaf]:
-            w.marks[leaf] = 0
-            if w.reached[labels.begin[leaf] - 1] == walk:
-                w.reached[labels.end[leaf]] = walk
-    return w.reached[labels.span[rule]] == walk
-
-
-@inline
 def interval_event(labels, found, first, stop, allowed, w, start):  # type: ignore[no-untyped-def]
     """The rules completed by found[first:stop], ascending, into matched from `start` on; where they end."""
-    state, marks, touched, matched = w.state, w.marks, w.touched, w.matched
+    # Arrays are taken out of their handles before the loops: reading a handle's field counts a reference each time.
+    state, marks, touched, reached, matched = w.state, w.marks, w.touched, w.reached, w.matched
+    direct_offsets, direct, leaf_offsets, leaves = (
+        labels.direct_offsets,
+        labels.direct,
+        labels.leaf_offsets,
+        labels.leaf,
+    )
+    begin, end, rule_leaves, span, leaf_rule = (
+        labels.begin, labels.end, labels.rule_leaves, labels.span, labels.leaf_rule,
+    )  # fmt: skip
     all_allowed = len(allowed) == 0
     n = 0
     for i in range(first, stop):
         c = found[i]
-        for d in range(labels.direct_offsets[c], labels.direct_offsets[c + 1]):
-            rule = labels.direct[d]
+        for d in range(direct_offsets[c], direct_offsets[c + 1]):
+            rule = direct[d]
             if state[rule] == 0:
                 touched[n] = rule
                 n += 1
             state[rule] = 2
-        for d in range(labels.leaf_offsets[c], labels.leaf_offsets[c + 1]):
-            leaf = labels.leaf[d]
-            rule = labels.leaf_rule[leaf]
+        for d in range(leaf_offsets[c], leaf_offsets[c + 1]):
+            leaf = leaves[d]
+            rule = leaf_rule[leaf]
             if state[rule] == 0:
                 touched[n] = rule
                 n += 1
                 state[rule] = 1
             marks[leaf] = 1
     k = start
+    walk = w.walk[0]
     for i in range(n):
         rule = touched[i]
-        has_marks = labels.rule_leaves[rule + 1] > labels.rule_leaves[rule]
-        covered = has_marks and covers(labels, rule, w)
-        if (state[rule] == 2 or covered) and (all_allowed or allowed[rule]):
+        # MATCH (Algorithm 5) over the marked leaves; takes the marks away.
+        walk += 1
+        reached[0] = walk
+        for leaf in range(rule_leaves[rule], rule_leaves[rule + 1]):
+            if marks[leaf]:
+                marks[leaf] = 0
+                if reached[begin[leaf] - 1] == walk:
+                    reached[end[leaf]] = walk
+        if (state[rule] == 2 or reached[span[rule]] == walk) and (all_allowed or allowed[rule]):
             matched[k] = rule
             k += 1
         state[rule] = 0
+    w.walk[0] = walk
     in_order(matched, start, k, w.bits)
     return k
 
 
 @inline
 def in_order(matched, start, stop, bits):  # type: ignore[no-untyped-def]
-    """Sort matched[start:stop], all different: few by comparing, many by a bit for each rule."""
-    if (stop - start) * 4 < len(bits):
+    """Sort matched[start:stop], all different: few by insertion, many by a bit for each rule."""
+    if stop - start <= 32:
+        for i in range(start + 1, stop):
+            value = matched[i]
+            j = i - 1
+            while j >= start and matched[j] > value:
+                matched[j + 1] = matched[j]
+                j -= 1
+            matched[j + 1] = value
+        return
+    if (stop - start) * 16 < len(bits):
         matched[start:stop].sort()
         return
     for i in range(start, stop):
