@@ -1,7 +1,8 @@
 """Why a rule did or did not match: its tree with what held and what did not.
 
 The one rule is read again and asked through the reference evaluator, node by node, so that an explanation cannot
-drift from the definition of truth.
+drift from the definition of truth. Of an event with ranges it shows the normal form, because there the answer is made
+for each conjunction: one value has to do for all its predicates on an attribute.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from eligo.errors import EventError
+from eligo.language.normalize import normalize
+from eligo.language.ranges import Range
 from eligo.language.reference import ABSENT, lookup, matches
 from eligo.language.render import render
-from eligo.language.tree import And, Constant, Node, Not, Or, Predicate
+from eligo.language.tree import And, Constant, Node, Not, Or, Predicate, predicates_of
 
 _SHOWN = 60
 
@@ -41,7 +45,11 @@ class Explanation:
 
 def explain(rule: object, root: Node, event: Mapping[str, Any], absent: str, multi: Iterable[str]) -> Explanation:
     """The tree of a rule, each node with its own truth. Under NOT a node shows the truth of what stands there."""
+    if not isinstance(event, Mapping):
+        raise EventError(f"an event is a mapping from attribute to value, not {type(event).__name__}: {_show(event)}")
     several = frozenset(multi)
+    if any(isinstance(lookup(event, predicate.attribute), Range) for predicate in predicates_of(root)):
+        root = normalize(root, multi=several, absent=absent)
     lines: list[tuple[int, bool, str, str]] = []
     todo: list[tuple[Node, int, bool]] = [(root, 1, True)]
     while todo:
@@ -71,5 +79,9 @@ def _why(node: Node, event: Mapping[str, Any]) -> str:
     value = lookup(event, node.attribute)
     if value is ABSENT:
         return f"{node.attribute} is absent"
+    return f"{node.attribute} is {_show(value)}"
+
+
+def _show(value: object) -> str:
     shown = repr(value)
-    return f"{node.attribute} is {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}"
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"

@@ -1,13 +1,14 @@
 """From an Arrow table to entries of an event buffer, a column at a time.
 
 Flat columns, struct columns by dotted name, list columns as several values, map columns as one attribute for each
-key. Nulls and NaN are absent. Each column becomes entries (row, meta, key); the entries of all columns are then dealt
-out to the rows, so that those of one attribute stay next to each other.
+key; structs and maps within each other as deep as rules name them. Nulls and NaN are absent. Each column becomes
+entries (row, meta, key); the entries of all columns are then dealt out to the rows, so that those of one attribute stay
+next to each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from eligo.errors import EventError
 from eligo.jit import kernel
 
 Entries = tuple[I64, I64, I64]  # rows, metas, keys
+Piece = tuple[str, pa.Array, I64 | None]  # dotted name, values, and the event of each value; None: value i is event i's
 _FACTORS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -31,23 +33,21 @@ def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Eve
     """Put all the rows of a table into an empty buffer."""
     rows = table.num_rows
     parts: list[Entries] = []
-    seen: dict[str, I64] = {}
-    for name, column in _columns(table, encoder):
-        meta = encoder.metas.get(name)
-        if meta is None:
-            if pa.types.is_map(column.type) and name in encoder.paths:
-                parts.extend(_map_entries(name, column, encoder, buffer))
-            continue
-        entries = _column_entries(name, meta, column, encoder, buffer)
-        if name in seen:
-            both = np.intersect1d(seen[name], entries[0])
-            if len(both):
-                raise EventError(
-                    f"event {int(both[0])}: attribute {name!r} is given twice, under its flat name and along its path: "
-                    "drop one"
-                )
-        seen[name] = entries[0]
-        parts.append(entries)
+    seen: dict[str, list[I64]] = {}
+    todo = [piece for i, field in enumerate(table.schema) for piece in _pieces(field.name, table.column(i), encoder)]
+    todo.reverse()
+    while todo:
+        name, column, events = todo.pop()
+        try:
+            inner = _inner(name, column, events, encoder)
+            if inner is not None:
+                todo.extend(reversed(inner))
+            elif name in encoder.metas:
+                entries = _column_entries(name, column, events, encoder, buffer)
+                _refuse_twice(name, entries[0], events, seen, encoder)
+                parts.append(entries)
+        except pa.ArrowException as error:
+            raise EventError(f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}") from None
     counts = np.zeros(rows + 1, np.int64)
     for part in parts:
         counts[1:] += np.bincount(part[0], minlength=rows)
@@ -60,84 +60,135 @@ def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Eve
     buffer.replace(offsets, metas, keys, int(counts.max(initial=0)))
 
 
-def _columns(table: pa.Table | pa.RecordBatch, encoder: Encoder) -> Iterator[tuple[str, pa.Array]]:
-    """Every leaf column that rules could name, with its dotted name."""
-    todo = [(field.name, table.column(i)) for i, field in enumerate(table.schema)][::-1]
-    while todo:
-        name, column = todo.pop()
-        if pa.types.is_struct(column.type):
-            if name in encoder.metas:
-                raise EventError(f"attribute {name!r} holds a struct; name a field of it, such as {name}.x")
-            if name not in encoder.paths:
-                continue
-            fields = [column.type.field(i).name for i in range(column.type.num_fields)]
-            # flatten() puts the struct's own nulls into its fields.
-            todo.extend(
-                reversed([(f"{name}.{f}", part) for f, part in zip(fields, _whole(column).flatten(), strict=True)])
+def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> list[Piece]:
+    """A column that rules could name, in as few arrays as Arrow can make of its chunks."""
+    if name not in encoder.metas and name not in encoder.paths:
+        return []
+    if not isinstance(column, pa.ChunkedArray):
+        return [(name, column, None)]
+    if column.num_chunks <= 1:
+        return [(name, column.chunk(0) if column.num_chunks else pa.array([], column.type), None)]
+    try:
+        return [(name, pa.concat_arrays(column.chunks), None)]
+    except pa.ArrowException:  # dictionaries that differ, for some types
+        ends = np.cumsum([len(chunk) for chunk in column.chunks])
+        return [
+            (name, chunk, np.arange(end - len(chunk), end))
+            for chunk, end in zip(column.chunks, ends.tolist(), strict=True)
+        ]
+
+
+def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece] | None:
+    """The parts of a struct or a map that rules could name; None for a column of values."""
+    is_map = pa.types.is_map(column.type)
+    if not is_map and not pa.types.is_struct(column.type):
+        return None
+    if column.null_count == len(column):
+        return []
+    if name in encoder.metas:
+        row = int(np.argmax(column.is_valid().to_numpy(zero_copy_only=False)))
+        kind, part = ("map", "key") if is_map else ("struct", "field")
+        raise EventError(
+            f"event {row if events is None else events[row]}: attribute {name!r} holds a {kind}; "
+            f"name a {part} of it, such as {name}.x"
+        )
+    if is_map:
+        return _map_values(name, column, events, encoder)
+    fields = [f"{name}.{column.type.field(i).name}" for i in range(column.type.num_fields)]
+    # flatten() puts the struct's own nulls into its fields.
+    return [
+        (path, part, events)
+        for path, part in zip(fields, column.flatten(), strict=True)
+        if path in encoder.metas or path in encoder.paths
+    ]
+
+
+def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
+    """A map from names to values: one attribute, or path to some, for each key that rules name."""
+    kind = column.type.key_type
+    if not _is_string(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        raise EventError(f"attribute {name!r} is a map with keys of Arrow type {kind}; only strings name attributes")
+    parents, pairs = _items(column.cast(pa.list_(pa.struct([("key", kind), ("value", column.type.item_type)]))))
+    if events is not None:
+        parents = events[parents]
+    keys, values = pairs.flatten()
+    keys = _decoded(keys).cast(pa.large_string()).dictionary_encode()
+    numbers = keys.indices.to_numpy(zero_copy_only=False)
+    pieces: list[Piece] = []
+    for number, key in enumerate(keys.dictionary.to_pylist()):
+        path = f"{name}.{key}"
+        if path in encoder.metas or path in encoder.paths:
+            chosen = np.nonzero(numbers == number)[0]
+            pieces.append((path, _decoded(values).take(pa.array(chosen)), parents[chosen]))
+    return pieces
+
+
+def _items(column: pa.Array) -> tuple[I64, pa.Array]:
+    """The values in a column of lists, and the row of each. A null list has none, whatever lies under it."""
+    lengths = _numpy(pc.list_value_length(column), 0)
+    return np.repeat(np.arange(len(column), dtype=np.int64), lengths), pc.list_flatten(column)
+
+
+def _refuse_twice(name: str, rows: I64, events: I64 | None, seen: dict[str, list[I64]], encoder: Encoder) -> None:
+    """An event may have an attribute once: under its flat name or along one path; and a map may have a key once."""
+    if events is not None and not encoder.special.get(name, 0) & SEVERAL:
+        again = np.sort(rows)
+        again = again[1:][again[1:] == again[:-1]]
+        if len(again):
+            raise EventError(
+                f"event {again[0]}: attribute {name!r} is given twice, by a map that repeats a key: drop one"
             )
-        elif name in encoder.metas or name in encoder.paths:
-            yield name, _whole(column)
+    for other in seen.get(name, ()):
+        both = np.intersect1d(other, rows)
+        if len(both):
+            raise EventError(
+                f"event {both[0]}: attribute {name!r} is given twice, under its flat name and along its path: drop one"
+            )
+    seen.setdefault(name, []).append(rows)
 
 
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if isinstance(column, pa.ChunkedArray):
-        if column.num_chunks == 1:
-            return column.chunk(0)
-        if column.num_chunks == 0:
-            return pa.array([], column.type)
-        return pa.concat_arrays(column.chunks)
-    return column
-
-
-def _column_entries(name: str, meta: int, column: pa.Array, encoder: Encoder, buffer: EventBuffer) -> Entries:
-    kind = column.type
+def _column_entries(name: str, column: pa.Array, events: I64 | None, encoder: Encoder, buffer: EventBuffer) -> Entries:
+    kind, meta = column.type, encoder.metas[name]
     special = encoder.special.get(name, 0)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _list_entries(name, meta, column, special, encoder, buffer)
+        return _list_entries(name, meta, column, events, special, encoder, buffer)
     valid, code, keys = _scalars(name, column, special, encoder.strings, buffer)
-    rows = np.arange(len(column), dtype=np.int64) if valid is None else np.nonzero(valid)[0]
-    keys = keys if valid is None else keys[valid]
+    if events is None:
+        events = np.arange(len(column), dtype=np.int64)
+    rows, keys = (events, keys) if valid is None else (events[valid], keys[valid])
     return rows, np.full(len(rows), meta + code, np.int64), keys
 
 
 def _list_entries(
-    name: str, meta: int, column: pa.Array, special: int, encoder: Encoder, buffer: EventBuffer
+    name: str, meta: int, column: pa.Array, events: I64 | None, special: int, encoder: Encoder, buffer: EventBuffer
 ) -> Entries:
-    present = _valid(column)
-    if not special & SEVERAL and (present is None or present.any()):
-        row = 0 if present is None else int(np.argmax(present))
+    present = np.arange(len(column), dtype=np.int64) if events is None else events
+    known = _valid(column)
+    if known is not None:
+        present = present[known]
+    if not special & SEVERAL and len(present):
         raise EventError(
-            f"event {row}: attribute {name!r} holds a list but is single-valued: "
+            f"event {present[0]}: attribute {name!r} holds a list but is single-valued: "
             f"declare it with Matcher(multi=[{name!r}]) or give one value"
         )
-    parents = pc.list_parent_indices(column).to_numpy(zero_copy_only=False).astype(np.int64)
-    values = pc.list_flatten(column)
+    parents, values = _items(column)
     valid, code, keys = _scalars(name, values, special, encoder.strings, buffer)
-    rows = parents if valid is None else parents[valid]
-    keys = keys if valid is None else keys[valid]
+    if valid is not None:
+        parents, keys = parents[valid], keys[valid]
+    rows = parents if events is None else events[parents]
     # Present without values: an entry that satisfies nothing.
-    empty = np.ones(len(column), np.bool_) if present is None else present.copy()
-    empty[rows] = False
-    hollow = np.nonzero(empty)[0]
-    rows = np.concatenate((rows, hollow))
+    hollow = np.setdiff1d(present, rows)
     metas = np.concatenate((np.full(len(keys), meta + code, np.int64), np.full(len(hollow), meta + codes.NO_VALUE)))
-    return rows, metas, np.concatenate((keys, np.zeros(len(hollow), np.int64)))
+    return np.concatenate((rows, hollow)), metas, np.concatenate((keys, np.zeros(len(hollow), np.int64)))
 
 
-def _map_entries(name: str, column: pa.Array, encoder: Encoder, buffer: EventBuffer) -> Iterator[Entries]:
-    """A map from names to values: one attribute for each key that rules name."""
-    as_list = column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
-    parents = pc.list_parent_indices(as_list).to_numpy(zero_copy_only=False).astype(np.int64)
-    keys, values = pc.list_flatten(as_list).flatten()
-    keys = keys.cast(pa.large_string()).dictionary_encode()
-    indices = keys.indices.to_numpy(zero_copy_only=False)
-    for number, key in enumerate(keys.dictionary.to_pylist()):
-        path = f"{name}.{key}"
-        meta = encoder.metas.get(path)
-        if meta is not None:
-            chosen = np.nonzero(indices == number)[0]
-            rows, metas, found = _column_entries(path, meta, values.take(pa.array(chosen)), encoder, buffer)
-            yield parents[chosen][rows], metas, found
+def _decoded(column: pa.Array) -> pa.Array:
+    """Values instead of a dictionary of them."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    if _is_string(column.type.value_type):  # some kinds of strings cannot be taken by number
+        return column.dictionary.cast(pa.large_string()).take(column.indices)
+    return column.dictionary_decode()
 
 
 def _valid(column: pa.Array) -> NDArray[np.bool_] | None:
@@ -151,9 +202,9 @@ def _scalars(
     """Of a column of plain values: which are present, their kind, and a key for each row."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _scalars(name, column.dictionary_decode(), special, strings, buffer)
+        return _scalars(name, _decoded(column), special, strings, buffer)
     valid = _valid(column)
-    if pa.types.is_null(kind):
+    if column.null_count == len(column):
         return np.zeros(len(column), np.bool_), codes.INTEGER, np.zeros(len(column), np.int64)
     if pa.types.is_integer(kind):
         return valid, codes.INTEGER, _integers(name, column)
@@ -202,7 +253,8 @@ def _moments(name: str, column: pa.Array) -> I64:
     if unit == "ns":
         return raw // 1000
     factor = _FACTORS[unit]
-    if factor > 1 and len(raw) and np.abs(raw).max() > (2**63 - 1) // factor:
+    most = (2**63 - 1) // factor
+    if factor > 1 and len(raw) and (raw.max() > most or raw.min() < -most):
         raise EventError(f"attribute {name!r}: a timestamp lies beyond what 64 bits of microseconds hold")
     return raw * factor
 

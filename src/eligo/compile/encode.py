@@ -7,7 +7,8 @@ type and written through memory views; everything rarer goes the long way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from eligo.language.values import BOOLEAN, NUMBER, STRING, Cut, microseconds, ra
 SEVERAL, TEXT, PATTERN = 1, 2, 4  # what is special about an attribute: several values, bytes needed, a pattern
 
 _SHOWN = 60
+_COARSE = frozenset(("Y", "M", "W", "D", "h", "m", "s", "ms"))  # units whose times may not fit 64 bits of microseconds
 
 
 class Encoder:
@@ -31,8 +33,7 @@ class Encoder:
     def __init__(self, attributes: Attributes, strings: Strings, special: dict[str, int]) -> None:
         self.strings = strings
         self.special = special
-        self.metas = {name: number << 8 for name, number in attributes.numbers.items()}
-        self.paths = {name[:dot] for name in self.metas for dot in range(len(name)) if name[dot] == "."}
+        self.metas, self.paths = attributes.metas, attributes.paths
 
     def encode(self, event: Mapping[str, Any], buffer: EventBuffer) -> None:
         """Append an event to the buffer. On an error the buffer is as before."""
@@ -71,7 +72,7 @@ class Encoder:
                 else:
                     return self._encode_all(event, buffer)
                 n += 1
-        except (ValueError, TypeError, UnicodeEncodeError, AttributeError):
+        except Exception:  # whatever an odd event does, the long way finds the words for it
             return self._encode_all(event, buffer)
         buffer.close_event(n)
         return None
@@ -83,10 +84,12 @@ class Encoder:
         while todo:
             prefix, inner = todo.pop()
             for key, value in inner.items():
-                name = f"{prefix}{key}"
+                if not isinstance(key, str):
+                    continue
+                name = prefix + key
                 if isinstance(value, Mapping) and name in self.paths and name not in self.metas:
                     todo.append((f"{name}.", value))
-                elif name in self.metas and value is not None and value == value:
+                elif name in self.metas and not _is_missing(value):
                     if name in flat:
                         raise EventError(
                             f"attribute {name!r} is given twice, under its flat name and along its path: drop one"
@@ -101,31 +104,16 @@ class Encoder:
                 f"an event is a mapping from attribute to value, not {type(event).__name__}: {_show(event)}"
             )
         before = buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs
-        n, runs = buffer.count, 0
+        n = buffer.count
         try:
             for name, value in event.items():
-                meta = self.metas.get(name)
+                meta = self.metas.get(name) if isinstance(name, str) else None
                 if meta is None:
-                    if name in self.paths and isinstance(value, Mapping):
+                    if isinstance(name, str) and name in self.paths and isinstance(value, Mapping):
                         buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
                         return self._encode_all(self._flat(event), buffer)
                     continue
-                special = self.special.get(name, 0)
-                if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-                    if not special & SEVERAL:
-                        raise EventError(
-                            f"attribute {name!r} holds {_show(value)}, a {type(value).__name__}, but is single-valued: "
-                            f"declare it with Matcher(multi=[{name!r}]) or give one value"
-                        )
-                    entries = [entry for one in value if (entry := self._entry(name, one, special, buffer)) is not None]
-                    if not entries:
-                        entries = [(codes.NO_VALUE, 0)]
-                elif isinstance(value, Range):
-                    entries = [self._range(name, value, special, buffer)]
-                    runs += buffer.runs
-                else:
-                    entry = self._entry(name, value, special, buffer)
-                    entries = [] if entry is None else [entry]
+                entries = self._entries(name, value, buffer)
                 while n + len(entries) > len(buffer.meta):
                     buffer.grow()
                 for kind, key in entries:
@@ -135,15 +123,43 @@ class Encoder:
         except EventError:
             buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
             raise
-        buffer.close_event(n, runs)
+        buffer.close_event(n, buffer.runs - before[-1])
         return None
+
+    def _entries(self, name: str, value: Any, buffer: EventBuffer) -> list[tuple[int, int]]:
+        """Kinds and keys of whatever an attribute holds; none when it is absent."""
+        special = self.special.get(name, 0)
+        try:
+            if isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim):
+                if not special & SEVERAL:
+                    raise EventError(
+                        f"attribute {name!r} holds {_show(value)}, a {type(value).__name__}, but is single-valued: "
+                        f"declare it with Matcher(multi=[{name!r}]) or give one value"
+                    )
+                entries = [entry for one in value if (entry := self._entry(name, one, special, buffer)) is not None]
+                return entries or [(codes.NO_VALUE, 0)]
+            if isinstance(value, Range):
+                return [self._range(name, value, special, buffer)]
+            entry = self._entry(name, value, special, buffer)
+            return [] if entry is None else [entry]
+        except EventError:
+            raise
+        except Exception as error:
+            # A value's own code may raise anything; and an end of a range may fit no float, or be no text.
+            raise EventError(
+                f"attribute {name!r} holds {_show(value)}, a {type(value).__name__} that cannot be read: {error}"
+            ) from error
 
     def _entry(self, name: str, value: Any, special: int, buffer: EventBuffer) -> tuple[int, int] | None:
         """Kind and key of one value; None for an absent one."""
-        if isinstance(value, np.generic):
-            value = value.item() if not isinstance(value, np.datetime64) else value.astype("datetime64[us]").item()
-        if value is None or value != value:
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
+        if _is_missing(value):
             return None
+        if isinstance(value, np.datetime64):
+            return codes.TIME, _moment(name, value)
+        if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
+            value = value.item()
         if isinstance(value, bool):
             return codes.BOOLEAN, int(value)
         if isinstance(value, int):
@@ -155,12 +171,13 @@ class Encoder:
         if isinstance(value, float):
             return codes.RAW_FLOAT, int(np.float64(value).view(np.int64))
         if isinstance(value, str):
-            number = self.strings.number(str(value)) if _is_text(name, value) else -1
+            text = str.__str__(value)  # an Enum of strings has its own idea of str()
+            number = self.strings.number(text) if _is_text(name, text) else -1
             if special & (TEXT | PATTERN):
-                return codes.TEXT, buffer.add_text(number, value.encode())
+                return codes.TEXT, buffer.add_text(number, text.encode())
             return codes.STRING, number
-        if isinstance(value, date | datetime):
-            return codes.TIME, microseconds(value)
+        if isinstance(value, date):
+            return codes.TIME, int(microseconds(value))
         raise EventError(
             f"attribute {name!r} holds {_show(value)}, of type {type(value).__name__}; a value is a number, string, "
             "Boolean, date or datetime"
@@ -200,6 +217,27 @@ class Encoder:
         return (codes.BOOLEAN_CUT if kind == BOOLEAN else codes.TIME_CUT), value, 0
 
 
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and what NumPy and pandas have for them. No value is compared: its `==` may give or raise anything."""
+    if value is None:
+        return True
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return type(value).__name__ in ("NaTType", "NAType")  # pandas is not imported for two names
+
+
+def _moment(name: str, value: np.datetime64) -> int:
+    moment = value.astype("datetime64[us]")
+    # NumPy wraps around in silence.
+    if np.datetime_data(value.dtype)[0] in _COARSE and moment.astype(value.dtype) != value:
+        raise EventError(f"attribute {name!r}: {_show(value)} lies beyond what 64 bits of microseconds hold")
+    return int(moment.astype(np.int64))
+
+
 def _is_text(name: str, value: str) -> bool:
     try:
         value.encode()
@@ -209,5 +247,8 @@ def _is_text(name: str, value: str) -> bool:
 
 
 def _show(value: object) -> str:
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except Exception:
+        return "a value without repr"
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"

@@ -1,6 +1,7 @@
 """What a rule means, in plain Python: the definition that every index is tested against.
 
-It imports the language alone and compares values as they are, so that no bug in an encoding can hide from it.
+It imports the language alone and compares values as they are, so that no bug in an encoding can hide from it. Values
+of NumPy and pandas are told by their looks, not by importing either.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from eligo.errors import EventError
@@ -31,6 +32,16 @@ from eligo.language.tree import (
 
 Event = Mapping[str, Any]
 ABSENT = object()
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Moment(int):
+    """A time in microseconds since 1970: there are times before and after those that Python can write."""
+
+    def __repr__(self) -> str:
+        return f"Moment({int(self)})"
 
 
 def matches(
@@ -70,8 +81,8 @@ def multi_valued(root: Node) -> frozenset[str]:
 
 
 def lookup(event: Event, name: str) -> Any:
-    """The value of an attribute: under its flat name, else along its path; ABSENT for none, null or NaN."""
-    found = [value for value in _ways(event, name) if not _is_absent(value)]
+    """The value of an attribute: under its flat name, else along its path; ABSENT for none, null, NaN or NaT."""
+    found = [value for given in _ways(event, name) if not _is_absent(value := _native(given))]
     if len(found) > 1:
         raise EventError(f"attribute {name!r} is given twice, under its flat name and along its path: drop one")
     return found[0] if found else ABSENT
@@ -87,7 +98,30 @@ def _ways(event: Event, name: str) -> Iterator[Any]:
 
 
 def _is_absent(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, float | Decimal):
+        return math.isnan(value) if isinstance(value, float) else value.is_nan()
+    return value is None or type(value).__name__ in ("NaTType", "NAType")
+
+
+def _native(value: Any) -> Any:
+    """A scalar or an array of NumPy as Python's own value or list; anything else as it is."""
+    if not (hasattr(value, "dtype") and hasattr(value, "tolist")):
+        return value
+    kind = getattr(value.dtype, "kind", "")
+    if kind == "m":
+        if str(value) == "NaT":
+            return None
+        raise EventError(f"{value!r} is no value (a {type(value).__name__})")
+    if kind == "M":
+        return _moments(value.astype("datetime64[us]").tolist())
+    return value.tolist()
+
+
+def _moments(value: Any) -> Any:
+    """Times as NumPy gives them: a number is one that Python cannot write."""
+    if isinstance(value, list):
+        return [_moments(one) for one in value]
+    return Moment(value) if isinstance(value, int) else value
 
 
 def _leaf(
@@ -112,7 +146,7 @@ def _holds(node: Predicate, positive: bool, value: Any, absent: str, several: fr
     if isinstance(value, list | tuple | set | frozenset):
         if node.attribute not in several:
             raise EventError(f"attribute {node.attribute!r} holds a list but is single-valued: declare it with multi=")
-        values = [one for one in value if not _is_absent(one)]
+        values = [one for given in value if not _is_absent(one := _native(given))]
     else:
         values = [value]
     if node.operator == "contains all":
@@ -138,23 +172,47 @@ def satisfies(node: Predicate, value: Any) -> bool:
 
 
 def like(pattern: str, text: str) -> bool:
-    wild = {"%": ".*", "_": "."}
-    return re.fullmatch("".join(wild.get(c, re.escape(c)) for c in pattern), text, re.DOTALL) is not None
+    """Whether the whole text fits: `%` is any text, `_` any character.
+
+    Each `%` first stands for nothing, and for one character more whenever what follows it does not fit. Only the last
+    one met has to be tried again: an earlier one that took more would leave less to fit the same rest.
+    """
+    spot = place = start = 0
+    last = -1
+    while place < len(text):
+        if spot < len(pattern) and pattern[spot] == "%":
+            last, start = spot, place
+            spot += 1
+        elif spot < len(pattern) and pattern[spot] in ("_", text[place]):
+            spot += 1
+            place += 1
+        elif last >= 0:
+            start += 1
+            spot, place = last + 1, start
+        else:
+            return False
+    return not pattern[spot:].strip("%")
 
 
 def _plain(value: Any) -> tuple[str, Any]:
     """Kind and something that Python compares exactly."""
+    if isinstance(value, Moment):
+        return "time", int(value)
     if isinstance(value, bool):
         return "boolean", value
     if isinstance(value, int | float):
         return "number", value
     if isinstance(value, str):
-        return "string", value
-    if isinstance(value, datetime):
-        return "time", value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return "string", str.__str__(value)  # an Enum of strings has its own idea of str()
     if isinstance(value, date):
-        return "time", datetime(value.year, value.month, value.day, tzinfo=UTC)
+        return "time", _microseconds(value)
     raise EventError(f"{value!r} is no value (a {type(value).__name__})")
+
+
+def _microseconds(value: date) -> int:
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return ((value if value.tzinfo is not None else value.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
 def _equal(left: Any, right: Any) -> bool:
@@ -236,13 +294,13 @@ def _ends(value: Range) -> tuple[Value, ...]:
 
 
 def samples(values: Iterable[Value]) -> Iterator[Value]:
-    """The values, their neighbours on both sides, and the ends of every kind: one in each range that they cut out."""
-    yield from (False, True, -math.inf, math.inf, "", datetime(1, 1, 1, tzinfo=UTC))
+    """The values, their neighbours on both sides, and some of every kind: one in each range that they cut out."""
+    yield from (False, True, -math.inf, math.inf, "", Moment(0))
     for value in values:
         yield value
         kind, plain = _plain(value)
         if kind == "number":
-            yield from (math.nextafter(plain, -math.inf), math.nextafter(plain, math.inf))
+            yield from (float(plain), math.nextafter(plain, -math.inf), math.nextafter(plain, math.inf))
             if math.isfinite(plain):
                 whole = math.floor(plain)
                 yield from (n for n in (whole - 1, whole, whole + 1) if -(2**63) <= n < 2**63)
@@ -250,9 +308,9 @@ def samples(values: Iterable[Value]) -> Iterator[Value]:
             yield plain + "\0"
             prefix = re.split("[%_]", plain)[0]
             yield from (prefix, prefix + "\0")
-            if prefix and ord(prefix[-1]) < 0xD7FF:
-                yield prefix[:-1] + chr(ord(prefix[-1]) + 1)
+            shorter = prefix.rstrip(chr(0x10FFFF))
+            if shorter:
+                point = ord(shorter[-1])
+                yield shorter[:-1] + chr(0xE000 if point == 0xD7FF else point + 1)  # what lies between is no text
         elif kind == "time":
-            for step in (timedelta(microseconds=-1), timedelta(microseconds=1)):
-                with suppress(OverflowError):  # at the ends of what datetime holds there is no neighbour
-                    yield plain + step
+            yield from (Moment(plain - 1), Moment(plain + 1))

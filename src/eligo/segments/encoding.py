@@ -15,11 +15,8 @@ from eligo.errors import EventError
 _SLICE = 4096  # events at a time: their entries stay in the cache
 
 
-def encoded_slices(events: Any, encoder: Encoder, *, fresh: bool = False) -> Iterator[tuple[int, EventBuffer]]:
-    """The events, encoded some at a time, and the number of the first of each slice.
-
-    A buffer is used again for the next slice, unless each is to be a fresh one.
-    """
+def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, EventBuffer]]:
+    """The events, encoded some at a time, and the number of the first of each slice; a buffer may be used again."""
     found = as_events(events)
     if isinstance(found, pa.Table | pa.RecordBatch):
         for first in range(0, found.num_rows, _SLICE):
@@ -40,8 +37,6 @@ def encoded_slices(events: Any, encoder: Encoder, *, fresh: bool = False) -> Ite
         if buffer.events == _SLICE:
             yield first, buffer
             first = number + 1
-            if fresh:
-                buffer = EventBuffer(_SLICE, 16 * _SLICE)
             buffer.clear()
     if buffer.events:
         yield first, buffer

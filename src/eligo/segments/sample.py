@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from eligo.compile.compiled import I64
 from eligo.compile.conjunctions import Conjunctions
@@ -13,7 +14,7 @@ from eligo.compile.encode import Encoder
 from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
 from eligo.jit import kernel
-from eligo.segments.encoding import as_table, encoded_slices
+from eligo.segments.encoding import as_events, encoded_slices
 
 KEPT = 512  # events: enough to tell one in a hundred, few enough that ranking a segment takes milliseconds
 
@@ -45,10 +46,10 @@ class Sample:
 
 def _some(events: Any) -> Any:
     """At most twice as many events as are kept, evenly spaced."""
-    table = as_table(events)
-    if table is not None:
-        step = max(1, table.num_rows // KEPT)
-        return table.take(np.arange(0, table.num_rows, step)) if step > 1 else table
+    events = as_events(events)
+    if isinstance(events, pa.Table | pa.RecordBatch):
+        step = max(1, events.num_rows // KEPT)
+        return events.take(np.arange(0, events.num_rows, step)) if step > 1 else events
     kept: list[Any] = []
     step = 1
     for number, event in enumerate(events):

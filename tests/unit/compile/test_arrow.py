@@ -175,3 +175,158 @@ def test_pandas_and_polars() -> None:
             pa.Table.from_pylist(flat, pa.schema([SCHEMA.field(k) for k in ("n", "f", "s", "b")])).to_pydict()
         )
         assert pairs(m.match_batch(frame)) == wanted, name
+
+
+def test_categories_of_polars() -> None:
+    polars = pytest.importorskip("polars")
+    m = matcher()
+    frame = polars.DataFrame(
+        {
+            "s": polars.Series(["a", None, "abc"], dtype=polars.Categorical),
+            "l": polars.Series([["x", "y"], ["x", None], None], dtype=polars.List(polars.Enum(["x", "y"]))),
+        }
+    )
+    assert pairs(m.match_batch(frame)) == one_by_one(m, frame.to_dicts())
+    assert pairs(m.match_batch(frame.slice(1))) == one_by_one(m, frame.to_dicts()[1:])
+    chunks = pa.concat_tables([pa.table(frame), pa.table(frame.reverse())])
+    assert pairs(m.match_batch(chunks)) == one_by_one(m, frame.to_dicts() + frame.reverse().to_dicts())
+
+
+NESTED_RULES = {
+    "field": "mm.k.x = 1", "other": "mm.j.x = 2", "deep": "mm.k.in.z = 3", "list": "mm.k.l contains any ('p')",
+    "none": "mm.k.x is null", "map": "st.m.k = 1", "lists": "ml.k contains any (1, 2)", "no": "ml.k contains none (1)",
+}  # fmt: skip
+NESTED: list[dict[str, Any]] = [
+    {"mm": {"k": {"x": 1, "in": {"z": 3}, "l": ["p", "q"]}, "j": {"x": 2}}, "st": {"m": {"k": 1}}, "ml": {"k": [1]}},
+    {"mm": None, "st": None, "ml": {"k": []}},
+    {"mm": {"j": {"x": 1}, "k": None}, "st": {"m": None}, "ml": {"k": None, "zz": [1]}},
+    {"mm": {"zz": {"x": 1}, "k": {"x": 1, "l": []}}, "st": {"m": {"j": 1}}, "ml": {"j": [1], "k": [None, 2]}},
+]
+NESTED_SCHEMA = pa.schema(
+    [
+        (
+            "mm",
+            pa.map_(
+                pa.string(),
+                pa.struct(
+                    [("x", pa.int64()), ("in", pa.map_(pa.string(), pa.int8())), ("l", pa.list_(pa.large_string()))]
+                ),
+            ),
+        ),
+        ("st", pa.struct([("m", pa.map_(pa.large_string(), pa.int64()))])),
+        ("ml", pa.map_(pa.string(), pa.list_(pa.int64()))),
+    ]
+)
+
+
+def as_pairs(value: Any, kind: pa.DataType) -> Any:
+    """Dicts as Arrow takes them for maps."""
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return [(key, as_pairs(inner, kind.item_type)) for key, inner in value.items()]
+    if pa.types.is_struct(kind):
+        return {key: as_pairs(inner, kind.field(key).type) for key, inner in value.items()}
+    return value
+
+
+def test_maps_and_structs_in_each_other() -> None:
+    m = eligo.Matcher()
+    m.add_many(NESTED_RULES)
+    rows = [{k: as_pairs(v, NESTED_SCHEMA.field(k).type) for k, v in event.items()} for event in NESTED]
+    whole = pa.Table.from_pylist(rows, NESTED_SCHEMA)
+    wanted = one_by_one(m, NESTED)
+    assert {rule for _, rule in wanted} == set(NESTED_RULES)
+    assert pairs(m.match_batch(whole)) == wanted
+    assert pairs(m.match_batch(whole.slice(1))) == one_by_one(m, NESTED[1:])
+    assert pairs(m.match_batch(pa.concat_tables([whole.slice(2), whole]))) == one_by_one(m, NESTED[2:] + NESTED)
+
+
+def test_a_key_beside_a_flat_column() -> None:
+    m = matcher()
+    m.add("struct", "mm.k.x = 1")
+    maps = pa.array([[("k", 1)], [("k", 1)], [("k", None)]], pa.map_(pa.string(), pa.int64()))
+    with pytest.raises(eligo.EventError, match=r"event 1: attribute 'm.k' is given twice"):
+        m.match_batch(pa.table({"m": maps, "m.k": [None, 1, 1]}))
+    assert pairs(m.match_batch(pa.table({"m": maps, "m.k": [None, None, 1]}))) == one_by_one(m, [{"m.k": 1}] * 3)
+    deep = pa.array([[("k", {"x": 1})]], pa.map_(pa.string(), pa.struct([("x", pa.int64())])))
+    with pytest.raises(eligo.EventError, match=r"event 0: attribute 'mm.k.x' is given twice"):
+        m.match_batch(pa.table({"mm": deep, "mm.k": [{"x": 2}]}))
+
+
+def test_a_map_that_repeats_a_key() -> None:
+    m = matcher()
+    m.add("several", "m.l contains all (1, 2)")
+    maps = pa.map_(pa.string(), pa.int64())
+    with pytest.raises(eligo.EventError, match=r"event 1: attribute 'm.k' is given twice"):
+        m.match_batch(pa.table({"m": pa.array([[], [("k", 1), ("zz", 1), ("k", 2)]], maps)}))
+    allowed = pa.array([[("k", 1), ("k", None), ("zz", 1), ("zz", 1), ("l", 1), ("l", 2)]], maps)
+    assert pairs(m.match_batch(pa.table({"m": allowed}))) == one_by_one(m, [{"m": {"k": 1, "l": [1, 2]}}])
+
+
+def test_null_lists_with_something_under_them() -> None:
+    m = matcher()
+    hidden = pa.ListArray.from_arrays(
+        pa.array([0, 2, 4, 5]), pa.array(["x", "y", "x", "x", "z"]), mask=pa.array([False, True, False])
+    )
+    fixed = pa.array([["x", "y"], None, ["z", "z"]], pa.list_(pa.string(), 2))
+    for column in (hidden, fixed):
+        assert pairs(m.match_batch(pa.table({"l": column}))) == one_by_one(m, [{"l": ["x", "y"]}, {}, {"l": ["z"]}])
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("t", pa.array([700_000_000], pa.int32()).cast(pa.date32())),
+        ("t", pa.array([2**62], pa.int64()).cast(pa.date64())),
+        ("t", pa.array([-(2**63)], pa.int64()).cast(pa.timestamp("s"))),
+        ("m", pa.array([[(b"\xff", 1)]], pa.map_(pa.binary(), pa.int64()))),
+        ("m", pa.array([[(1, 1)]], pa.map_(pa.int64(), pa.int64()))),
+        ("n", pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))),
+        ("n", pa.array([{"x": 1}])),
+        ("n", pa.array([5], pa.duration("s"))),
+    ],
+)
+def test_what_arrow_refuses_is_named(name: str, column: pa.Array) -> None:
+    with pytest.raises(eligo.EventError, match=f"attribute '{name}"):
+        matcher().match_batch(pa.table({name: column}))
+    matcher().match_batch(pa.table({name: pa.nulls(1, column.type)}))
+
+
+def test_a_data_frame_with_mixed_values_is_its_records() -> None:
+    pandas = pytest.importorskip("pandas")
+    m = matcher()
+    rows = [
+        {"n": 3, "s": "a", "l": ["x"]},
+        {"n": "x", "s": None, "l": None},
+        {"n": True, "s": float("nan")},
+        {"n": 2**70},
+    ]
+    frame = pandas.DataFrame(rows[:3], dtype=object)
+    assert pairs(m.match_batch(frame)) == one_by_one(m, rows[:3])
+    assert (0, "int") in pairs(m.match_batch(frame.set_index("n")))
+    times = pandas.DataFrame({"n": [3, "x"], "t": [pandas.Timestamp("2026-01-31"), pandas.NaT]})
+    assert pairs(m.match_batch(times)) == one_by_one(m, [{"n": 3, "t": date(2026, 1, 31)}, {}])
+    with pytest.raises(eligo.EventError, match=r"event 3: attribute 'n'.*64 bits"):
+        m.match_batch(pandas.DataFrame(rows, dtype=object))
+    with pytest.raises(eligo.EventError, match="Duplicate"):
+        m.match_batch(pandas.DataFrame([[1, 2]], columns=["n", "n"]))
+
+
+def test_rules_as_a_data_frame_with_mixed_values() -> None:
+    pandas = pytest.importorskip("pandas")
+    m = eligo.Matcher()
+    form = {"attr": "n", "op": "=", "value": 3}
+    frame = pandas.DataFrame({"id": ["a", "b"], "expression": ["n = 3", form], "weight": [2.0, float("nan")]})
+    assert m.add_many(frame) == []
+    assert m.top({"n": 3}) == [("a", 2.0), ("b", 1.0)]
+    with pytest.raises(eligo.RuleTypeError, match="missing expression"):
+        m.add_many(pandas.DataFrame({"id": ["a", 5], "rule": ["x", "y"]}))
+    with pytest.raises(eligo.RuleTypeError, match="Duplicate"):
+        m.add_many(pandas.DataFrame([["a", "n = 1", "n = 2"]], columns=["id", "expression", "expression"]))
+
+
+@pytest.mark.parametrize("given", [5, None, 1.5, {"n": 1}, "n", object()])
+def test_what_is_not_many_events(given: Any) -> None:
+    with pytest.raises(eligo.EventError, match="many events are"):
+        matcher().match_batch(given)
