@@ -5,6 +5,7 @@ Every change happens whole or not at all. What can fail (reading, ids, limits) c
 
 from __future__ import annotations
 
+import gc
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,7 @@ from eligo.errors import (
     RuleTypeError,
     UnknownRuleError,
 )
-from eligo.language import Limits, Node, Quantified, parse, read, render
+from eligo.language import Limits, Node, Predicate, Quantified, parse, read, render
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued
 from eligo.language.tree import leaves
@@ -85,7 +86,7 @@ class Loader:
     def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
         rules = self._rules
         rejects: list[Reject] = []
-        with rules.lock, rules.quietly():
+        with rules.lock, rules.quietly(), _without_collector():
             containing_before, multi_before = Counter(rules.containing), rules.multi
             parts = [rules.new_pending()]
             became_multi: dict[str, int] = {}
@@ -152,11 +153,19 @@ class Loader:
             root = parse(expression, self._limits)
             words = expression.lower()
             if "exists" in words or "forall" in words:
-                _refuse_joins(root)
+                for leaf in leaves(root):
+                    if isinstance(leaf, Quantified):
+                        raise _join(leaf)
             return root, expression, multi_valued(root) if "contains" in words else _NOTHING
         root = read(expression, self._limits)
-        _refuse_joins(root)
-        return root, render(root), multi_valued(root)
+        containing = set()
+        for leaf in leaves(root):
+            if isinstance(leaf, Predicate):
+                if leaf.operator[:8] == "contains":
+                    containing.add(leaf.attribute)
+            elif isinstance(leaf, Quantified):
+                raise _join(leaf)
+        return root, render(root), frozenset(containing)
 
     def _normal(self, root: Node) -> Node:
         return normalize(root, multi=self._rules.multi, absent=self._rules.absent)
@@ -230,13 +239,24 @@ def _decoded(text: str) -> object:
         raise LimitError("the rule begins with { and is nested too deeply for JSON: split it") from None
 
 
-def _refuse_joins(root: Node) -> None:
-    for leaf in leaves(root):
-        if isinstance(leaf, Quantified):
-            raise RuleTypeError(
-                f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and a Matcher has none",
-                hint="leave the quantifier out of this rule",
-            )
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """No garbage collection meanwhile: a bulk load makes no cycles, and a round over millions of objects takes long."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _join(leaf: Quantified) -> RuleTypeError:
+    return RuleTypeError(
+        f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and a Matcher has none",
+        hint="leave the quantifier out of this rule",
+    )
 
 
 def _weight(weight: Any) -> float:

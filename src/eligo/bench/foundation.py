@@ -125,17 +125,20 @@ def _scan(m: eligo.Matcher) -> dict[str, Any]:
 
 def _updates(m: eligo.Matcher) -> dict[str, Any]:
     """Each change is followed by a match that must show it; the match of an unchanged matcher is taken off."""
-    texts = list(rule_texts(1000, seed=5))
-    event = {"probe": 1}
-    still = best(lambda: m.match(event), 50)
+    count = 1000
+    others = {f"q{k}": VALUES for k in range(PREDICATES - 1)}
+    m.add(10**9 - 1, "probe = -1")
+    m.match({"probe": -1})
+    still = best(lambda: m.match({"probe": -1, **others}), 50)
     spent = {"add": 0.0, "remove": 0.0}
     worst = 0.0
-    for i, text in enumerate(texts):
-        rule = 10**9 + i
+    for i in range(count):
+        rule, event = 10**9 + i, {"probe": i, **others}
+        text = " and ".join((f"probe = {i}", *(f"{name} >= {i % VALUES}" for name in others)))
         for name in spent:
             start = time.perf_counter()
             if name == "add":
-                m.add(rule, f"probe = 1 or ({text})")
+                m.add(rule, text)
             else:
                 m.remove(rule if i % 2 else i)
             seen = m.match(event)
@@ -144,8 +147,8 @@ def _updates(m: eligo.Matcher) -> dict[str, Any]:
             worst = max(worst, took)
             assert (rule in seen) == (name == "add" or i % 2 == 0)
     return {
-        "add_ms": spent["add"] / len(texts) * 1e3,
-        "remove_ms": spent["remove"] / len(texts) * 1e3,
+        "add_ms": spent["add"] / count * 1e3,
+        "remove_ms": spent["remove"] / count * 1e3,
         "update_worst_ms": worst * 1e3,
     }
 

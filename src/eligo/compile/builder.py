@@ -2,7 +2,7 @@
 
 The builder is the only part of compiling that runs a line of Python for each predicate, so it remembers what it has
 seen: a predicate or conjunction that comes again is a dict look-up. The memory is bounded; what slips through it is
-found by content when the arrays are finished.
+found by content afterwards.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import Compiled, unique
+from eligo.compile.compiled import Compiled
 from eligo.compile.strings import Strings
 from eligo.errors import RuleTypeError
 from eligo.language.normalize.merge import Meaning, meaning
@@ -89,26 +89,27 @@ class Builder:
         self._tree_offsets.append(len(self._tree))
 
     def finish(self) -> Compiled:
-        """The arrays of everything added so far; the builder can go on."""
+        """The arrays of everything added so far; the builder can go on.
+
+        Equal predicates and conjunctions are one only as far as the builder remembered them; see `compiled.unique`.
+        """
         keys = np.array(self._keys, np.int64).reshape(-1, 4)
         kinds = np.array(self._kinds, np.uint8).reshape(-1, 2)
-        return unique(
-            Compiled(
-                attribute=np.array(self._attribute, np.int32),
-                flags=np.array(self._flags, np.uint8),
-                pattern=np.array(self._pattern, np.int32),
-                run_offsets=np.array(self._run_offsets, np.int64),
-                low_kind=np.ascontiguousarray(kinds[:, 0]),
-                low_key=np.ascontiguousarray(keys[:, 0]),
-                low_key2=np.ascontiguousarray(keys[:, 1]),
-                high_kind=np.ascontiguousarray(kinds[:, 1]),
-                high_key=np.ascontiguousarray(keys[:, 2]),
-                high_key2=np.ascontiguousarray(keys[:, 3]),
-                conjunction_offsets=np.array(self._conjunction_offsets, np.int64),
-                conjunction=np.array(self._conjunction, np.int32),
-                tree_offsets=np.array(self._tree_offsets, np.int64),
-                tree=np.array(self._tree, np.int32),
-            )
+        return Compiled(
+            attribute=np.array(self._attribute, np.int32),
+            flags=np.array(self._flags, np.uint8),
+            pattern=np.array(self._pattern, np.int32),
+            run_offsets=np.array(self._run_offsets, np.int64),
+            low_kind=np.ascontiguousarray(kinds[:, 0]),
+            low_key=np.ascontiguousarray(keys[:, 0]),
+            low_key2=np.ascontiguousarray(keys[:, 1]),
+            high_kind=np.ascontiguousarray(kinds[:, 1]),
+            high_key=np.ascontiguousarray(keys[:, 2]),
+            high_key2=np.ascontiguousarray(keys[:, 3]),
+            conjunction_offsets=np.array(self._conjunction_offsets, np.int64),
+            conjunction=np.array(self._conjunction, np.int32),
+            tree_offsets=np.array(self._tree_offsets, np.int64),
+            tree=np.array(self._tree, np.int32),
         )
 
     def _conjunction_number(self, predicates: Sequence[Node]) -> int:

@@ -7,7 +7,7 @@
     rule n        tree[tree_offsets[n] … [n+1]] in prefix order:  c ≥ 0 a conjunction,
                   -2k an AND of the k trees that follow, -2k-1 an OR of them; nothing at all: never true
 
-Invariants: no two predicates are equal and no two conjunctions are equal, however many rules share them; a
+Invariants: after `unique` no two predicates and no two conjunctions are equal, however many rules share them; a
 conjunction without predicates always holds.
 """
 

@@ -42,12 +42,6 @@ def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, EventBu
         yield first, buffer
 
 
-def as_table(events: Any) -> pa.Table | pa.RecordBatch | None:
-    """Events as an Arrow table; None when they are no table, or one that Arrow cannot hold."""
-    found = as_events(events)
-    return found if isinstance(found, pa.Table | pa.RecordBatch) else None
-
-
 def as_events(events: Any) -> pa.Table | pa.RecordBatch | Iterable[Any]:
     """A table as Arrow: tables and batches as they are, pandas, Polars and others through Arrow's C interface.
 

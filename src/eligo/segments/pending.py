@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from eligo.compile.builder import Builder
-from eligo.compile.compiled import Compiled, permuted_slices, unique
+from eligo.compile.compiled import U8, Compiled, permuted_slices, unique
 from eligo.language.tree import Node
 from eligo.segments.rule_table import RuleId, make_rule_table
 from eligo.segments.segment import Recipe, Segment
+
+FEW = 64
 
 
 class Pending:
@@ -24,6 +26,8 @@ class Pending:
         self.texts: list[str] = []
         self.weights: list[float] = []
         self.tags: list[tuple[str, ...]] = []
+        self._built: tuple[object, Segment] | None = None
+        self._dropped: list[RuleId] = []  # since then
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -40,7 +44,21 @@ class Pending:
 
     def drop(self, rule: RuleId) -> int:
         """Take a rule out again; its sequence number."""
+        self._dropped.append(rule)
         return self.sequence[self.rows.pop(rule)]
+
+    def segment(self, recipe: Recipe) -> tuple[Segment, U8]:
+        """The rules as a segment, built anew only if some were added, and which of its rows are alive."""
+        state = len(self.ids), recipe.sample
+        if self._built is None or self._built[0] != state:
+            self._built = state, self.build(recipe)
+            self._dropped = []
+        segment = self._built[1]
+        if not self._dropped:
+            return segment, np.zeros(0, np.uint8)
+        alive = np.ones(len(segment), np.uint8)
+        alive[[segment.table.row(rule) for rule in self._dropped]] = 0
+        return segment, alive
 
     def build(self, recipe: Recipe) -> Segment:
         """The living rules as a segment."""
@@ -52,5 +70,7 @@ class Pending:
             # Some have died, or one that replaced another stands at its old place.
             columns = tuple([column[i] for i in order] for column in columns)
             tree, offsets = permuted_slices(compiled.tree, compiled.tree_offsets, order)
-            compiled = unique(Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets}))
+            compiled = Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets})
+        if len(self.ids) > FEW:  # a delta is compiled again and again, and its merge does this anyway
+            compiled = unique(compiled)
         return recipe.build(make_rule_table(*columns), compiled)

@@ -1,7 +1,7 @@
 """The rules that change: immutable segments, a small delta beside them, and the merges that keep both small.
 
-    segments   [ 1,000,000 rules ][ 4,096 ][ 300 ][ 128 ]     never changed; removed rules are masked out (`alive`)
-    pending    [ 17 ]                                         compiled anew when somebody matches after a change
+    segments   [ 1,000,000 rules ][ 4,096 ][ 300 ][ 32 ]      never changed; removed rules are masked out (`alive`)
+    pending    [ 17 ]                                         compiled anew when somebody matches after an addition
 
 A full delta is sealed as a segment. When four segments are of about one size they are merged into one: small ones at
 once, large ones by a thread beside, which takes the lock only to put its result in place. Merging works on arrays
@@ -39,7 +39,7 @@ from eligo.segments.view import ALL, View
 
 log = logging.getLogger("eligo")
 
-SEALED = 128  # rules in a full delta: compiling them takes about a millisecond
+SEALED = 32  # rules in a full delta: compiling them takes somewhat less than a millisecond
 FANOUT = 4  # segments of one size before they are merged
 AT_ONCE = 20_000  # predicates of conjunctions, and runs of predicates, that are merged without a thread
 
@@ -146,7 +146,7 @@ class RuleSet:
         for number, rows in by_segment.items():
             if number < 0:
                 for row in rows:
-                    del self.pending.rows[self.pending.ids[row]]
+                    self.pending.drop(self.pending.ids[row])
                 continue
             # A view may hold the old mask, so a new one is made.
             mask = self.alive[number]
@@ -166,7 +166,8 @@ class RuleSet:
     def seal(self) -> None:
         """Turn the delta into a segment."""
         if len(self.pending.rows):
-            self._append(self.pending.build(self.recipe))
+            segment, mask = self.pending.segment(self.recipe)
+            self._append(self.pending.build(self.recipe) if len(mask) else segment)
         self.pending = self.new_pending()
         self._view = None
         self._tidy()
@@ -233,8 +234,9 @@ class RuleSet:
     def _new_view(self) -> View:
         segments, alive = list(self.segments), list(self.alive)
         if len(self.pending.rows):
-            segments.append(self.pending.build(self.recipe))
-            alive.append(ALL)
+            segment, mask = self.pending.segment(self.recipe)
+            segments.append(segment)
+            alive.append(mask)
         return View(segments, alive, self._current_encoder(segments))
 
     def _current_encoder(self, segments: list[Segment]) -> Encoder:
