@@ -43,7 +43,7 @@ def collect(rules: RuleSet, index: str, evaluator: str) -> Stats:
     data, offsets = rules.recipe.strings.arrays()
     sizes["strings/data"], sizes["strings/offsets"] = data.nbytes, offsets.nbytes
     sizes["alive"] = sum(mask.nbytes for mask in view.alive)
-    own = {"rules/text_offsets", "rules/text_data", "rules/id_offsets", "rules/id_data", "rules/ids", "rules/slots"}
+    own = {"rules/text_offsets", "rules/text_data", "rules/id_offsets", "rules/id_data", "rules/ids"}
     total = sum(sizes.values())
     compiled = total - sum(sizes.get(name, 0) for name in own)
     counters = [segment.counters() for segment in view.segments]

@@ -39,6 +39,13 @@ def test_the_reference_knows_the_language_alone() -> None:
     assert imports(SOURCE / "language" / "reference.py") <= {"language", "errors"}
 
 
+def test_every_index_has_its_page() -> None:
+    from eligo.index.registry import INDEXES
+
+    for name in INDEXES.all():
+        assert (SOURCE.parents[1] / "docs" / "indexes" / f"{name}.md").exists(), name
+
+
 def test_files_have_one_idea() -> None:
     long = {str(f.relative_to(SOURCE)): n for f in SOURCE.rglob("*.py") if (n := len(f.read_text().splitlines())) > 430}
     assert not long

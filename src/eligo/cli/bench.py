@@ -40,7 +40,7 @@ def report(
     from eligo.bench.report import report as page
 
     results: list[dict[str, Any]] = [json.loads(file.read_text()) for file in files]
-    command = f"eligo bench report {' '.join(file.name for file in files)} -o {output.name}"
+    command = f"eligo bench report {' '.join(file.name for file in files)} -o {output}"
     output.write_text(page(results, command))
 
 

@@ -21,12 +21,10 @@ slot_spaces the space. A string that no rule names lies in some gap; where no pr
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numba import types
 from numba.experimental import structref
-from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, mixed, sorted_unique
@@ -70,128 +68,185 @@ def build_spaces(compiled: Compiled, strings: Strings, attributes: int) -> tuple
     kind = np.concatenate((compiled.low_kind, compiled.high_kind))
     key = np.concatenate((compiled.low_key, compiled.high_key))
     key2 = np.concatenate((compiled.low_key2, compiled.high_key2))
-
-    number = _Cuts(
-        attribute, attributes, (kind == codes.NUMBER_CUT) | (kind == codes.HIGH_NUMBER_CUT), (kind, key, key2)
+    rank = _string_ranks(kind, key, strings)
+    (
+        number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
+        string_cuts, boolean_base, time_base, string_base, space_count, place,
+    ) = cut_spaces(attribute, kind, key, key2, rank, attributes)  # fmt: skip
+    low, high = place[: len(of_run)], place[len(of_run) :] - np.int32(1)
+    slot_keys, slot_spaces = string_slots(string_offsets, string_cuts, string_base)
+    ordered = ordered_strings(
+        compiled.attribute,
+        compiled.run_offsets,
+        low,
+        high,
+        string_offsets,
+        string_cuts,
+        string_base,
+        strings.number(""),
     )
-    time = _Cuts(attribute, attributes, kind == codes.TIME_CUT, (key,))
-    text_rows = kind == codes.STRING_CUT
-    rank = _string_ranks(text_rows, key, strings)
-    string = _Cuts(attribute, attributes, text_rows, (rank, key))
-
-    split = np.zeros(attributes, np.uint8)
-    split[attribute[kind == codes.BOOLEAN_CUT]] = 1
-    boolean_base = (number.counts + 1).astype(np.int32)
-    time_base = boolean_base + 1 + split
-    string_base = (time_base + time.counts + 1).astype(np.int32)
-    space_count = (string_base + string.counts + 1).astype(np.int32)
-    bases = np.stack(
-        (np.zeros(attributes, np.int32), boolean_base, time_base.astype(np.int32), string_base, space_count)
-    )
-
-    # A cut's place among the spaces: the first space above it.
-    place = bases[np.minimum(kind >> 2, 4), attribute].astype(np.int64)
-    for cuts in (number, time, string):
-        place[cuts.rows] += cuts.positions + 1
-    place[kind == codes.BOOLEAN_CUT] += 1
-    runs = len(of_run)
-    low, high = place[:runs].astype(np.int32), (place[runs:] - 1).astype(np.int32)
-
-    cut_kind, cut_int, cut_float = number.values
-    keys, spaces = string_slots(string.offsets, string.values[1], string_base)
-    ordered = _ordered_strings(compiled, low, high, string, string_base, strings.number(""))
-    ints = np.bincount(number.attributes[cut_kind == codes.NUMBER_CUT], minlength=attributes)
     return (
         Spaces(
-            number_offsets=number.offsets,
-            number_ints=ints.astype(np.int32),
-            number_int=cut_int,
-            number_float=cut_float,
-            boolean_split=split,
-            time_offsets=time.offsets,
-            time_cuts=time.values[0],
-            string_offsets=string.offsets,
-            string_cuts=string.values[1],
-            string_ordered=ordered,
-            boolean_base=boolean_base,
-            time_base=time_base.astype(np.int32),
-            string_base=string_base,
-            space_count=space_count,
-            slot_keys=keys,
-            slot_spaces=spaces,
+            number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts,
+            string_offsets, string_cuts, ordered, boolean_base, time_base, string_base, space_count, slot_keys,
+            slot_spaces,
         ),
         low,
         high,
-    )
+    )  # fmt: skip
 
 
-class _Cuts:
-    """The different cuts of one kind, sorted by attribute and place, and where each given cut stands among them."""
-
-    def __init__(
-        self, attribute: I32, attributes: int, rows: NDArray[np.bool_], keys: tuple[NDArray[Any], ...]
-    ) -> None:
-        self.rows = np.nonzero(rows)[0]
-        if len(self.rows) == 0:
-            self.attributes = np.zeros(0, np.int32)
-            self.values = [np.zeros(0, np.asarray(k).dtype) for k in keys]
-            self.counts = np.zeros(attributes, np.int32)
-            self.offsets = np.zeros(attributes + 1, np.int32)
-            self.positions = np.zeros(0, np.int64)
-            return
-        columns = [attribute[self.rows], *(np.asarray(k)[self.rows] for k in keys)]
-        order = np.lexsort(columns[::-1])
-        columns = [column[order] for column in columns]
-        new = np.ones(len(order), np.bool_)
-        if len(order) > 1:
-            new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-        self.attributes = columns[0][new]
-        self.values = [np.ascontiguousarray(column[new]) for column in columns[1:]]
-        self.counts = np.bincount(self.attributes, minlength=attributes).astype(np.int32)
-        self.offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(self.counts))).astype(np.int32)
-        self.positions = np.empty(len(order), np.int64)
-        self.positions[order] = np.cumsum(new) - 1 - self.offsets[columns[0]]
-
-
-def _string_ranks(rows: NDArray[np.bool_], key: I64, strings: Strings) -> I64:
-    """For the string cuts among the keys a number of the same order; 0 for the others."""
+def _string_ranks(kind: U8, key: I64, strings: Strings) -> I64:
+    """For string cuts a key of the same order as the strings; for others their own key."""
+    rows = kind == codes.STRING_CUT
     if not rows.any():
-        return np.zeros(len(key), np.int64)
+        return key
     data, offsets = strings.arrays()
     used = sorted_unique(key[rows] >> 1)
     ranks = np.zeros(len(offsets), np.int64)
     ranks[sorted_strings(data, offsets, used)] = np.arange(len(used))
-    return np.where(rows, 2 * ranks[np.where(rows, key >> 1, 0)] + (key & 1), 0)
+    return np.where(rows, 2 * ranks[np.where(rows, key >> 1, 0)] + (key & 1), key)
 
 
-def _ordered_strings(compiled: Compiled, low: I32, high: I32, cuts: _Cuts, base: I32, empty: int) -> U8:
-    """Whether some predicate holds in one gap between the named strings and not in another, for every attribute."""
+@kernel
+def sorted_cuts(attribute, kind, rank, key2):  # type: ignore[no-untyped-def]
+    """The cuts that have a key, by attribute, kind of value, and place: merge sort, which compares least."""
+    n = 0
+    source = np.empty(len(kind), np.int64)
+    for i in range(len(kind)):
+        if kind[i] & 3:
+            source[n] = i
+            n += 1
+    target = np.empty(n, np.int64)
+    width = 1
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle = min(start + width, n)
+            stop = min(start + 2 * width, n)
+            i, j = start, middle
+            for k in range(start, stop):
+                left = j >= stop
+                if not left and i < middle:
+                    a, b = source[i], source[j]
+                    if attribute[a] != attribute[b]:
+                        left = attribute[a] < attribute[b]
+                    elif kind[a] != kind[b]:
+                        left = kind[a] < kind[b]
+                    elif rank[a] != rank[b]:
+                        left = rank[a] < rank[b]
+                    else:
+                        left = key2[a] <= key2[b]
+                if left:
+                    target[k] = source[i]
+                    i += 1
+                else:
+                    target[k] = source[j]
+                    j += 1
+        source, target = target, source
+        width *= 2
+    return source[:n]
+
+
+@kernel
+def cut_spaces(attribute, kind, key, key2, rank, attributes):  # type: ignore[no-untyped-def]
+    """Number the spaces between the different cuts; and for every cut given, the first space above it."""
+    order = sorted_cuts(attribute, kind, rank, key2)
+    n = len(order)
+    number_offsets, time_offsets = np.zeros(attributes + 1, np.int32), np.zeros(attributes + 1, np.int32)
+    string_offsets, number_ints = np.zeros(attributes + 1, np.int32), np.zeros(attributes, np.int32)
+    split = np.zeros(attributes, np.uint8)
+    number_int, number_float = np.empty(n, np.int64), np.empty(n, np.int64)
+    time_cuts, string_cuts = np.empty(n, np.int64), np.empty(n, np.int64)
+    position = np.zeros(len(kind), np.int32)  # how many different cuts of its kind lie at or below a cut
+    numbers = times = strings = 0
+    for i in range(n):
+        c = order[i]
+        a = attribute[c]
+        new = i == 0
+        if not new:
+            d = order[i - 1]
+            new = attribute[d] != a or kind[d] != kind[c] or rank[d] != rank[c] or key2[d] != key2[c]
+        if kind[c] == codes.BOOLEAN_CUT:
+            split[a] = 1
+            position[c] = 1
+        elif kind[c] == codes.TIME_CUT:
+            if new:
+                time_cuts[times] = key[c]
+                times += 1
+                time_offsets[a + 1] += 1
+            position[c] = time_offsets[a + 1]
+        elif kind[c] == codes.STRING_CUT:
+            if new:
+                string_cuts[strings] = key[c]
+                strings += 1
+                string_offsets[a + 1] += 1
+            position[c] = string_offsets[a + 1]
+        else:
+            if new:
+                number_int[numbers], number_float[numbers] = key[c], key2[c]
+                numbers += 1
+                number_offsets[a + 1] += 1
+                number_ints[a] += kind[c] == codes.NUMBER_CUT
+            position[c] = number_offsets[a + 1]
+    boolean_base, time_base = np.empty(attributes, np.int32), np.empty(attributes, np.int32)
+    string_base, space_count = np.empty(attributes, np.int32), np.empty(attributes, np.int32)
+    for a in range(attributes):  # one space more than cuts, for every kind
+        boolean_base[a] = number_offsets[a + 1] + 1
+        time_base[a] = boolean_base[a] + 1 + split[a]
+        string_base[a] = time_base[a] + time_offsets[a + 1] + 1
+        space_count[a] = string_base[a] + string_offsets[a + 1] + 1
+    for a in range(attributes):
+        number_offsets[a + 1] += number_offsets[a]
+        time_offsets[a + 1] += time_offsets[a]
+        string_offsets[a + 1] += string_offsets[a]
+    place = np.empty(len(kind), np.int32)
+    for c in range(len(kind)):
+        a = attribute[c]
+        base = 0
+        if kind[c] >= codes.END_CUT:
+            base = space_count[a]
+        elif kind[c] >= codes.START_STRING:
+            base = string_base[a]
+        elif kind[c] >= codes.START_TIME:
+            base = time_base[a]
+        elif kind[c] >= codes.START_BOOLEAN:
+            base = boolean_base[a]
+        place[c] = base + position[c]
+    return (
+        number_offsets, number_ints, number_int[:numbers].copy(), number_float[:numbers].copy(), split, time_offsets,
+        time_cuts[:times].copy(), string_offsets, string_cuts[:strings].copy(), boolean_base, time_base, string_base,
+        space_count, place,
+    )  # fmt: skip
+
+
+@kernel
+def ordered_strings(attribute, run_offsets, low, high, offsets, cuts, base, empty):  # type: ignore[no-untyped-def]
+    """Whether some predicate holds in one gap between the named strings and not in another, for every attribute.
+
+    A string space is a gap unless it is one string alone: between the cuts "before s" and "after s", or below the cut
+    after the empty string.
+    """
     attributes = len(base)
-    if len(cuts.attributes) == 0:
-        return np.zeros(attributes, np.uint8)
-    starts = cuts.offsets[:-1].astype(np.int64) + np.arange(attributes)  # one space more than cuts for each attribute
-    gap = np.ones(len(cuts.attributes) + attributes + 1, np.int64)
-    key = cuts.values[1]
-    if len(key):
-        point = np.zeros(len(key), np.bool_)
-        same = (cuts.attributes[1:] == cuts.attributes[:-1]) & (key[1:] == key[:-1] + 1) & (key[:-1] % 2 == 0)
-        point[1:] = same  # the space below the cut "after s" is s alone when "before s" is the cut before it
-        if empty >= 0:
-            first = np.zeros(len(key), np.bool_)
-            first[cuts.offsets[:-1][cuts.counts > 0]] = True
-            point |= first & (key == 2 * empty + 1)  # nothing lies below the empty string
-        gap[(np.arange(len(key)) + cuts.attributes)[point]] = 0
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(gap)))
-    of_run = np.repeat(compiled.attribute, np.diff(compiled.run_offsets))
-    # Spaces of a run that are string spaces, as positions in `gap`.
-    from_ = starts[of_run] + np.maximum(low - base[of_run], 0)
-    to = starts[of_run] + np.maximum(high + 1 - base[of_run], 0)
-    covered = np.zeros(len(compiled.attribute), np.int64)
-    np.add.at(covered, np.repeat(np.arange(len(covered)), np.diff(compiled.run_offsets)), before[to] - before[from_])
-    total = before[starts + cuts.counts + 1] - before[starts]
-    partly = (covered > 0) & (covered < total[compiled.attribute])
     ordered = np.zeros(attributes, np.uint8)
-    ordered[compiled.attribute[partly]] = 1
+    if len(cuts) == 0:
+        return ordered
+    gaps = np.zeros(len(cuts) + 2 * attributes + 1, np.int64)  # of attribute a: gaps among its first j string spaces
+    for a in range(attributes):
+        first, count = offsets[a], offsets[a + 1] - offsets[a]
+        start = first + 2 * a
+        for j in range(count + 1):
+            point = j == 0 and count > 0 and empty >= 0 and cuts[first] == 2 * empty + 1
+            if 0 < j < count:
+                point = cuts[first + j - 1] & 1 == 0 and cuts[first + j] == cuts[first + j - 1] + 1
+            gaps[start + j + 1] = gaps[start + j] + (0 if point else 1)
+    for p in range(len(attribute)):
+        a = attribute[p]
+        start = offsets[a] + 2 * a
+        covered = 0
+        for r in range(run_offsets[p], run_offsets[p + 1]):
+            covered += gaps[start + max(high[r] + 1 - base[a], 0)] - gaps[start + max(low[r] - base[a], 0)]
+        if 0 < covered < gaps[start + offsets[a + 1] - offsets[a] + 1]:
+            ordered[a] = 1
     return ordered
 
 
