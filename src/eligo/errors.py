@@ -57,6 +57,10 @@ class EventError(EligoError, ValueError):
     """An event whose value cannot be used. The message names the attribute, the value and the remedy."""
 
 
+class ColumnError(EventError):
+    """A column of a table of events whose type no rule can use: no row of it is at fault."""
+
+
 class DuplicateRuleError(EligoError, ValueError):
     """A rule id that is already there."""
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from eligo.cli.events import Reject, Slice
 from eligo.cli.files import InputError, replaced
 from eligo.cli.rejects import BadRow, for_shell
-from eligo.errors import EventError
+from eligo.errors import ColumnError, EventError
 
 if TYPE_CHECKING:
     from eligo import Matcher
@@ -35,9 +35,9 @@ def matches_of(
         events = part.events if stop - first == len(part.rows) else _between(part.events, first, stop)
         try:
             found = matcher.match_batch(events, tags=tags, limit=limit)
+        except ColumnError as error:
+            raise InputError(_message(error)) from None
         except EventError as error:
-            if stop - first == len(part.rows) and not isinstance(events, list):
-                _refuse_types(matcher, events)
             if stop - first > 1:
                 middle = (first + stop) // 2
                 todo += [(middle, stop), (first, middle)]
@@ -47,15 +47,6 @@ def matches_of(
         if found.num_rows:
             numbers = pa.array(part.rows[first:stop][found["event"].to_numpy()], pa.int64())
             yield found.set_column(0, "event", numbers)
-
-
-def _refuse_types(matcher: Matcher, events: pa.RecordBatch) -> None:
-    """Stop where a column's type is the trouble: every single row would be refused for it."""
-    nothing = pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in events.schema], schema=events.schema)
-    try:
-        matcher.match_batch(nothing)
-    except EventError as error:
-        raise InputError(_message(error)) from None
 
 
 def _message(error: EventError) -> str:

@@ -21,7 +21,7 @@ from eligo.compile.compiled import I64, U8
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings, find_bytes
-from eligo.errors import EventError
+from eligo.errors import ColumnError, EventError
 from eligo.jit import kernel
 
 Entries = tuple[I64, I64, I64]  # rows, metas, keys
@@ -222,7 +222,7 @@ def _scalars(
         return valid, codes.TIME, _moments(name, column)
     if pa.types.is_date(kind):
         return valid, codes.TIME, _moments(name, column.cast(pa.timestamp("us")))
-    raise EventError(
+    raise ColumnError(
         f"attribute {name!r} holds values of Arrow type {kind}; a value is a number, string, Boolean, date or "
         "timestamp: cast the column first"
     )
