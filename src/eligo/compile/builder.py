@@ -20,10 +20,7 @@ from eligo.errors import RuleTypeError
 from eligo.language.normalize.merge import Meaning, meaning
 from eligo.language.tree import And, Constant, Node, Or, Predicate, Quantified
 from eligo.language.values import (
-    BOOLEAN,
     EVERYTHING,
-    NUMBER,
-    STRING,
     Cut,
     ValueSet,
     complement,
@@ -197,17 +194,4 @@ class Builder:
         return number
 
     def _cut(self, cut: Cut) -> tuple[int, int, int]:
-        if len(cut) == 1:
-            return 4 * cut[0], 0, 0
-        kind, value = cut
-        if kind == NUMBER:
-            assert not isinstance(value, str)
-            return codes.number_keys(value)
-        if kind == STRING:
-            assert isinstance(value, str)
-            # Right after s is right before s + NUL: named by s itself, so that one string serves both cuts.
-            if value.endswith("\0"):
-                return codes.STRING_CUT, 2 * self._strings.intern(value[:-1]) + 1, 0
-            return codes.STRING_CUT, 2 * self._strings.intern(value), 0
-        assert isinstance(value, int)
-        return (codes.BOOLEAN_CUT if kind == BOOLEAN else codes.TIME_CUT), value, 0
+        return codes.cut_codes(cut, self._strings.intern)

@@ -18,6 +18,9 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
+
+from eligo.language.values import NUMBER, Cut
 
 START_NUMBER, NUMBER_CUT, HIGH_NUMBER_CUT = 0, 1, 2
 START_BOOLEAN, BOOLEAN_CUT = 4, 5
@@ -60,3 +63,18 @@ def number_keys(value: int | float) -> tuple[int, int, int]:
         return HIGH_NUMBER_CUT, 0, ordered_bits(near)
     whole = math.ceil(value) if value > -(2**63) else -(2**63)
     return NUMBER_CUT, whole, ordered_bits(near)
+
+
+def cut_codes(cut: Cut, string_number: Callable[[str], int]) -> tuple[int, int, int]:
+    """Kind, key and key2 of a cut; strings are numbered by whoever asks."""
+    if len(cut) == 1:
+        return 4 * cut[0], 0, 0
+    kind, value = cut
+    if isinstance(value, str):
+        # Right after s is right before s + NUL: named by s itself, so that one string serves both cuts.
+        past = value.endswith("\0")
+        return STRING_CUT, 2 * string_number(value.removesuffix("\0")) + past, 0
+    if kind == NUMBER:
+        return number_keys(value)
+    assert isinstance(value, int)
+    return 4 * kind + 1, value, 0

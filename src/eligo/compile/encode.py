@@ -19,7 +19,7 @@ from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.errors import EventError
 from eligo.language.ranges import Range
-from eligo.language.values import BOOLEAN, NUMBER, STRING, Cut, microseconds, range_set
+from eligo.language.values import Cut, microseconds, range_set
 
 SEVERAL, TEXT, PATTERN = 1, 2, 4  # what is special about an attribute: several values, bytes needed, a pattern
 
@@ -202,19 +202,7 @@ class Encoder:
         )
 
     def _cut(self, cut: Cut, buffer: EventBuffer) -> tuple[int, int, int]:
-        if len(cut) == 1:
-            return 4 * cut[0], 0, 0
-        kind, value = cut
-        if kind == NUMBER:
-            assert not isinstance(value, str)
-            return codes.number_keys(value)
-        if kind == STRING:
-            assert isinstance(value, str)
-            past = value.endswith("\0")
-            row = buffer.add_text(-1, value.removesuffix("\0").encode() if past else value.encode())
-            return codes.STRING_CUT, 2 * row + past, 0
-        assert isinstance(value, int)
-        return (codes.BOOLEAN_CUT if kind == BOOLEAN else codes.TIME_CUT), value, 0
+        return codes.cut_codes(cut, lambda text: buffer.add_text(-1, text.encode()))
 
 
 def _is_missing(value: Any) -> bool:
