@@ -55,11 +55,13 @@ class Conjunctions:
     def text_attributes(self) -> I32:
         """Attributes whose events must bring the bytes of their strings: some predicate is about order or a pattern."""
         wanted = self.spaces.string_ordered.astype(np.bool_)
-        wanted[self.predicates.attribute()[self.predicates.pattern >= 0]] = True
+        wanted[self.pattern_attributes()] = True
         return np.nonzero(wanted)[0].astype(np.int32)
 
     def pattern_attributes(self) -> I32:
         """Attributes with a pattern that only the text itself can answer."""
+        if len(self.predicates.pattern_offsets) == 1:
+            return np.zeros(0, np.int32)
         return sorted_unique(self.predicates.attribute()[self.predicates.pattern >= 0])
 
 

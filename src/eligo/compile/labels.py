@@ -18,12 +18,10 @@ interval.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, Arrays, Compiled, sorted_unique
+from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.jit import kernel
 
 
@@ -47,37 +45,69 @@ class IntervalLabels:
 
 def interval_labels(compiled: Compiled) -> IntervalLabels:
     """Label every tree."""
-    leaf_of = np.nonzero(compiled.tree >= 0)[0]
-    begin, end, span = label_intervals(compiled.tree, compiled.tree_offsets)
-    sizes = np.diff(compiled.tree_offsets)
-    rule = np.repeat(np.arange(compiled.rules, dtype=np.int32), sizes)[leaf_of]
-    conjunction = compiled.tree[leaf_of]
-    begin, end = begin[leaf_of], end[leaf_of]
-    whole = (begin == 1) & (end == span[rule])
-    # A rule may name one conjunction twice at its root, so pairs are made one.
-    pairs = sorted_unique(conjunction[whole].astype(np.int64) << 32 | rule[whole])
-    direct_offsets = _offsets(pairs >> 32, compiled.conjunctions)
-    part = ~whole
-    order = np.lexsort((begin[part], rule[part]))
-    rule, begin, end, conjunction = rule[part][order], begin[part][order], end[part][order], conjunction[part][order]
-    by_conjunction = np.argsort(conjunction, kind="stable")
-    narrow = np.uint16 if not len(end) or int(span.max()) < 65536 else np.int32
-    return IntervalLabels(
-        direct_offsets=direct_offsets,
-        direct=(pairs & 0xFFFFFFFF).astype(np.int32),
-        leaf_offsets=_offsets(conjunction, compiled.conjunctions),
-        leaf=by_conjunction.astype(np.int32),
-        begin=begin.astype(narrow),
-        end=end.astype(narrow),
-        rule_leaves=_offsets(rule, compiled.rules),
-        span=span,
-        leaf_rule=rule,
-    )
+    arrays = interval_arrays(compiled.tree, compiled.tree_offsets, compiled.conjunctions)
+    direct_offsets, direct, leaf_offsets, leaf, begin, end, rule_leaves, span, leaf_rule = arrays
+    if len(end) == 0 or int(span.max()) < 65536:
+        begin, end = begin.astype(np.uint16), end.astype(np.uint16)
+    return IntervalLabels(direct_offsets, direct, leaf_offsets, leaf, begin, end, rule_leaves, span, leaf_rule)
 
 
-def _offsets(numbers: NDArray[Any], size: int) -> I32:
-    counts = np.bincount(numbers.astype(np.int64), minlength=size)
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64))).astype(np.int32)
+@kernel
+def interval_arrays(tree, offsets, conjunctions):  # type: ignore[no-untyped-def]
+    """The arrays drawn at the top of this file: one walk to count, one to put everything in its place."""
+    begins, ends, span = label_intervals(tree, offsets)
+    rules = len(offsets) - 1
+    direct_offsets, leaf_offsets = np.zeros(conjunctions + 1, np.int32), np.zeros(conjunctions + 1, np.int32)
+    rule_leaves = np.zeros(rules + 1, np.int32)
+    last = np.full(conjunctions, -1, np.int32)  # the last rule that a conjunction completes: a rule may name it twice
+    widest = 0
+    for r in range(rules):
+        widest = max(widest, span[r])
+        for t in range(offsets[r], offsets[r + 1]):
+            c = tree[t]
+            if c < 0:
+                continue
+            if begins[t] != 1 or ends[t] != span[r]:
+                leaf_offsets[c + 1] += 1
+                rule_leaves[r + 1] += 1
+            elif last[c] != r:
+                last[c] = r
+                direct_offsets[c + 1] += 1
+    for c in range(conjunctions):
+        direct_offsets[c + 1] += direct_offsets[c]
+        leaf_offsets[c + 1] += leaf_offsets[c]
+    for r in range(rules):
+        rule_leaves[r + 1] += rule_leaves[r]
+    leaves = rule_leaves[rules]
+    direct, leaf = np.empty(direct_offsets[conjunctions], np.int32), np.empty(leaves, np.int32)
+    begin, end, leaf_rule = np.empty(leaves, np.int32), np.empty(leaves, np.int32), np.empty(leaves, np.int32)
+    next_direct, next_leaf = direct_offsets[:-1].copy(), leaf_offsets[:-1].copy()
+    last[:] = -1
+    starts = np.zeros(widest + 2, np.int32)  # counting sort of a rule's leaves by begin
+    for r in range(rules):
+        some = rule_leaves[r + 1] > rule_leaves[r]
+        if some:
+            starts[: span[r] + 2] = 0
+            for t in range(offsets[r], offsets[r + 1]):
+                if tree[t] >= 0 and (begins[t] != 1 or ends[t] != span[r]):
+                    starts[begins[t] + 1] += 1
+            for x in range(span[r] + 1):
+                starts[x + 1] += starts[x]
+        for t in range(offsets[r], offsets[r + 1]):
+            c = tree[t]
+            if c < 0:
+                continue
+            if begins[t] != 1 or ends[t] != span[r]:
+                at = rule_leaves[r] + starts[begins[t]]
+                starts[begins[t]] += 1
+                begin[at], end[at], leaf_rule[at] = begins[t], ends[t], r
+                leaf[next_leaf[c]] = at
+                next_leaf[c] += 1
+            elif last[c] != r:
+                last[c] = r
+                direct[next_direct[c]] = r
+                next_direct[c] += 1
+    return direct_offsets, direct, leaf_offsets, leaf, begin, end, rule_leaves, span, leaf_rule
 
 
 @kernel

@@ -69,16 +69,24 @@ class Scan(Index):
 def unlikeliness(conjunctions: Conjunctions) -> I64:
     """A rank for predicates when no events were seen: the share of its attribute's spaces, so `=` before ranges."""
     p = conjunctions.predicates
-    sizes = np.concatenate((np.zeros(1, np.int64), np.cumsum(p.run_high.astype(np.int64) - p.run_low + 1)))
-    covered = np.diff(sizes[p.run_offsets])
-    spaces = conjunctions.spaces.space_count[p.attribute()].astype(np.int64)
-    patterned = (p.pattern >= 0).astype(np.int64)
-    # Patterns last: they cost the most to check. Predicates that hold for an absent attribute hold often.
-    return (
-        covered * 1_000_000 // np.maximum(spaces, 1)
-        + 2_000_000 * (p.flags & 1).astype(np.int64)
-        + 4_000_000 * patterned
+    ranks: I64 = covered_shares(
+        p.attribute_offsets, p.run_offsets, p.run_low, p.run_high, p.flags, p.pattern, conjunctions.spaces.space_count
     )
+    return ranks
+
+
+@kernel
+def covered_shares(attribute_offsets, run_offsets, run_low, run_high, flags, pattern, space_count):  # type: ignore[no-untyped-def]
+    """In millionths. Those that hold for an absent attribute come later, and patterns, which cost most, last."""
+    ranks = np.zeros(len(pattern), np.int64)
+    for attribute in range(len(space_count)):
+        for p in range(attribute_offsets[attribute], attribute_offsets[attribute + 1]):
+            covered = 0
+            for r in range(run_offsets[p], run_offsets[p + 1]):
+                covered += run_high[r] - run_low[r] + 1
+            ranks[p] = covered * 1_000_000 // space_count[attribute]
+            ranks[p] += 2_000_000 * (flags[p] & 1) + 4_000_000 * (pattern[p] >= 0)
+    return ranks
 
 
 @kernel
