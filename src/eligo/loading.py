@@ -140,7 +140,12 @@ class Loader:
             rules.extend(built)
             rules.next_sequence = max(rules.next_sequence, sequence)
             self.id_type = id_type if rules.count else None
-            self._recompile({name: became_multi.get(name, sequence) for name in multi_before ^ rules.multi})
+            # Older than the change: what became multi-valued here. All: what is single-valued again, if only since a
+            # rule of this very load was replaced by a later one.
+            self._recompile(
+                {name: became_multi.get(name, sequence) for name in rules.multi - multi_before}
+                | dict.fromkeys((multi_before | became_multi.keys()) - rules.multi, sequence)
+            )
         return rejects
 
     # -- parts
