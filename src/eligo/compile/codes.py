@@ -30,8 +30,7 @@ END_CUT = 16
 
 # Kinds of an event's entries, beside the cut kinds 5, 9 and 13.
 INTEGER = 1  # key: the integer; floats that are whole numbers of 64 bits become this
-FLOAT = 2  # key: ordered bits
-RAW_FLOAT = 3  # key: the float's own bits; made INTEGER or FLOAT by the kernel
+RAW_FLOAT = 3  # key: the float's own bits; the kernel finds out whether it is a whole number
 BOOLEAN = 5  # key: 0 or 1
 TIME = 9  # key: microseconds
 STRING = 13  # key: string number, or -1 for one that no rule names

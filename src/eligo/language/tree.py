@@ -22,8 +22,6 @@ Value = bool | int | float | str | date | datetime
 Operator = Literal["=", "<", "<=", ">", ">=", "in", "between", "like", "is null", "contains any", "contains all"]
 Comparison = Literal["=", "<", "<=", ">", ">="]
 
-COMPARISONS: tuple[str, ...] = ("=", "<", "<=", ">", ">=")
-
 
 class Node(msgspec.Struct, frozen=True, cache_hash=True):
     """Base of all nodes. `&`, `|` and `~` build And, Or and Not."""
