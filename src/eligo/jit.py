@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -15,29 +16,55 @@ from numba.core import cgutils, config
 from numba.experimental import structref
 from numba.extending import intrinsic
 
+_ROOT = Path(__file__).parent
+_IMPORT = re.compile(r"^(?:from eligo\.?([\w.]*) import (\([^)]*\)|.*)|import eligo\.?([\w.]*))", re.MULTILINE)
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: a folder for just this source, beside those of other versions.
+
+def cache_folder(file: Path) -> Path:
+    """Where the compiled kernels of a source file are kept: a folder for just this content, beside those of others.
 
     Numba looks at the file of a kernel alone to see whether its cached code is still good, and helpers from other files
-    are compiled into it. So the folder is named by the content of all files; and by bounds checking, which changes the
-    code too. NUMBA_CACHE_DIR is honoured.
+    are compiled into it. So the folder is named by the content of the file and of all that it imports from here; and
+    by bounds checking, which changes the code too. NUMBA_CACHE_DIR is honoured.
     """
     digest = hashlib.blake2b(os.environ.get("NUMBA_BOUNDSCHECK", "").encode(), digest_size=8)
-    root = Path(__file__).parent
-    for room in ("jit.py", "compile", "index", "evaluate", "segments"):
-        place = root / room
-        for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
-            digest.update(file.read_bytes())
+    for part in sorted(_with_imports(file)):
+        digest.update(_content(part))
     given = os.environ.get("NUMBA_CACHE_DIR")
     base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eligo"
     return base / f"kernels-{digest.hexdigest()}"
 
 
+def _with_imports(file: Path) -> set[Path]:
+    """A source file, and what it imports from this package, directly or not."""
+    found, waiting = {file}, [file]
+    while waiting:
+        for part in _imports(waiting.pop()):
+            if part not in found:
+                found.add(part)
+                waiting.append(part)
+    return found
+
+
 @cache
-def _cache_folder() -> str:
+def _content(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+@cache
+def _imports(file: Path) -> list[Path]:
+    found = []
+    for package, names, whole in _IMPORT.findall(_content(file).decode()):
+        place = _ROOT.joinpath(*(package or whole).split(".")) if package or whole else _ROOT
+        found += [place.with_suffix(".py"), place / "__init__.py"]
+        found += [place / f"{name}.py" for name in re.findall(r"\w+", names)]
+    return [part for part in found if part.is_file() and part != _ROOT / "__init__.py"]
+
+
+@cache
+def _cache_folder(file: Path) -> str:
     try:
-        folder = cache_folder()
+        folder = cache_folder(file)
         folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
     except (OSError, RuntimeError):
@@ -47,7 +74,7 @@ def _cache_folder() -> str:
 def _compiled(function: Callable[..., Any]) -> Any:
     settings: Any = config  # of the whole process, so it is put back
     before = settings.CACHE_DIR
-    settings.CACHE_DIR = _cache_folder() or before
+    settings.CACHE_DIR = _cache_folder(Path(function.__code__.co_filename)) or before
     try:
         return numba.njit(nogil=True, cache=True)(function)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from itertools import product
 from typing import Any
 
@@ -115,3 +116,73 @@ def test_every_rule_is_accepted(index: str, evaluator: str, absent: str) -> None
     for event in ({}, {"a": 1}, {"a": "x"}, {"a": True, "b": 2}, {"a": 6}, {"b": 1, "a": 2}, {"c": [1, 3], "a": 2, "b": 9},
                   {"a": math.inf}, {"a": ""}, {"c": []}):  # fmt: skip
         assert m.match(event) == expected(trees, event, absent), event
+
+
+def crowd(rng: random.Random, count: int) -> list[str]:
+    """Rules of all operators over few attributes, so that lists, clusters and branches of an index are long."""
+
+    def predicate(name: str) -> str:
+        x, y = rng.randrange(12), rng.randrange(100)  # `wide` has far more spaces than a word has bits
+        some = ", ".join(str(v) for v in rng.sample(range(12), rng.randint(1, 5)))
+        if name == "many":
+            return f"many contains {rng.choice(('any', 'all', 'none'))} ({some})"
+        if name == "word":
+            return rng.choice((f"word = 'w{x}'", f"word like 'w{x % 3}%'", f"word >= 'w{x}'", f"word like '%{x}'"))
+        value = y if name == "wide" else x
+        return f"{name} " + rng.choice((
+            f"= {value}", f"!= {value}", f"< {value}", f"<= {value}", f"> {value}", f">= {value}", f"in ({some})",
+            f"not in ({some})", f"between {value} and {value + rng.randrange(6)}", "is null", "is not null",
+        ))  # fmt: skip
+
+    names = [f"n{i}" for i in range(6)] + ["wide", "wide", "word", "many"]
+    rules = []
+    for _ in range(count):
+        chosen = [predicate(name) for name in rng.sample(names, rng.choice((1, 2, 3, 4, 5, 7)))]
+        rules.append((" and " if rng.random() < 0.9 else " or ").join(
+            f"not ({part})" if rng.random() < 0.1 else part for part in chosen
+        ))  # fmt: skip
+    return rules
+
+
+@several
+def test_many_rules(index: str, evaluator: str, absent: str) -> None:
+    rng = random.Random(5)
+    rules = crowd(rng, 1200)
+    trees = [parse(rule) for rule in rules]
+    m = eligo.Matcher(index=index, evaluator=evaluator, absent=absent, multi=["many"])  # type: ignore[arg-type]
+    m.add_many(enumerate(rules))
+    events = []
+    for _ in range(25):
+        event: dict[str, Any] = {f"n{i}": rng.randrange(13) for i in rng.sample(range(6), rng.randrange(7))}
+        event |= {"wide": rng.randrange(110), "word": f"w{rng.randrange(14)}"} if rng.random() < 0.8 else {}
+        if rng.random() < 0.6:
+            event["many"] = [rng.randrange(12) for _ in range(rng.randrange(4))]
+        events.append(event)
+    wanted = [expected(trees, event, absent, frozenset({"many"})) for event in events]
+    assert [m.match(event) for event in events] == wanted
+    table = m.match_batch(events)
+    assert table["rule"].to_pylist() == [rule for ids in wanted for rule in ids]
+    # Ranges, against the same event with each of its values in turn where one attribute alone is a range.
+    rules = [rule for rule in rules if "many" not in rule and "like '%" not in rule and " or " not in rule]
+    m = eligo.Matcher(index=index, evaluator=evaluator, absent=absent)  # type: ignore[arg-type]
+    m.add_many(enumerate(rules))
+    for low in (0, 5, 11):
+        rest = {"n1": rng.randrange(12), "word": "w1"}
+        found = m.match({"n0": eligo.Between(low, low + 3), **rest})
+        values = [low, low + 1, low + 2, low + 3, low + 0.5, low + 1.5, low + 2.5]
+        each: set[Any] = set().union(*(m.match({"n0": value, **rest}) for value in values))
+        assert found == sorted(each)
+
+
+@several
+@pytest.mark.parametrize("size", [127, 128, 254, 255, 256, 257])
+def test_sizes_at_which_counters_could_overflow(index: str, evaluator: str, absent: str, size: int) -> None:
+    m = eligo.Matcher(index=index, evaluator=evaluator, absent=absent)  # type: ignore[arg-type]
+    for i in range(3):
+        m.add(i, " and ".join(f"a{j} {'!=' if j % 7 == i else '='} {j}" for j in range(size)))
+    event = {f"a{j}": j + (j % 7 == 1) for j in range(size)}
+    assert m.match(event) == [1]
+    del event["a1"]
+    assert m.match(event) == ([1] if absent == "classical" else [])
+    event["a0"] = 1
+    assert m.match(event) == []

@@ -45,6 +45,14 @@ class Evaluator(ABC):
         """
 
     @abstractmethod
+    def group(self, found: I32, count: int, scratch: Any) -> int:
+        """The first half of `evaluate`, so that it can be timed apart: found[:count] by rule; how many rules."""
+
+    @abstractmethod
+    def complete(self, touched: int, allowed: U8, scratch: Any) -> int:
+        """The second half: which of the rules that `group` touched are complete, as `evaluate` gives them."""
+
+    @abstractmethod
     def evaluate_batch(self, found: I32, offsets: I64, events: int, allowed: U8, scratch: Any, ends: I64) -> int:
         """The same for many events, as far as scratch.matched has room; how many events were done.
 

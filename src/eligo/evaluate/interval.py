@@ -64,6 +64,12 @@ class Interval(Evaluator):
     def evaluate(self, found: I32, count: int, allowed: U8, scratch: _IntervalScratch) -> int:
         return interval_one(self.handle, found, count, allowed, scratch.handle)  # type: ignore[no-any-return]
 
+    def group(self, found: I32, count: int, scratch: _IntervalScratch) -> int:
+        return interval_group_one(self.handle, found, count, scratch.handle)  # type: ignore[no-any-return]
+
+    def complete(self, touched: int, allowed: U8, scratch: _IntervalScratch) -> int:
+        return interval_complete_one(self.handle, touched, allowed, scratch.handle)  # type: ignore[no-any-return]
+
     def evaluate_batch(
         self, found: I32, offsets: I64, events: int, allowed: U8, scratch: _IntervalScratch, ends: I64
     ) -> int:
@@ -109,20 +115,12 @@ def make_interval_scratch(state, marks, touched, reached, walk, bits, matched): 
 
 
 @inline
-def interval_event(labels, found, first, stop, allowed, w, start):  # type: ignore[no-untyped-def]
-    """The rules completed by found[first:stop], ascending, into matched from `start` on; where they end."""
+def group_leaves(labels, found, first, stop, w):  # type: ignore[no-untyped-def]
+    """Mark the leaves of found[first:stop] and list their rules in `touched`; how many."""
     # Arrays are taken out of their handles before the loops: reading a handle's field counts a reference each time.
-    state, marks, touched, reached, matched = w.state, w.marks, w.touched, w.reached, w.matched
-    direct_offsets, direct, leaf_offsets, leaves = (
-        labels.direct_offsets,
-        labels.direct,
-        labels.leaf_offsets,
-        labels.leaf,
-    )
-    begin, end, rule_leaves, span, leaf_rule = (
-        labels.begin, labels.end, labels.rule_leaves, labels.span, labels.leaf_rule,
-    )  # fmt: skip
-    all_allowed = len(allowed) == 0
+    state, marks, touched = w.state, w.marks, w.touched
+    direct_offsets, direct = labels.direct_offsets, labels.direct
+    leaf_offsets, leaves, leaf_rule = labels.leaf_offsets, labels.leaf, labels.leaf_rule
     n = 0
     for i in range(first, stop):
         c = found[i]
@@ -140,6 +138,15 @@ def interval_event(labels, found, first, stop, allowed, w, start):  # type: igno
                 n += 1
                 state[rule] = 1
             marks[leaf] = 1
+    return n
+
+
+@inline
+def complete_rules(labels, n, allowed, w, start):  # type: ignore[no-untyped-def]
+    """The complete ones of the n touched rules, ascending, into matched from `start` on; where they end."""
+    state, marks, touched, reached, matched = w.state, w.marks, w.touched, w.reached, w.matched
+    begin, end, rule_leaves, span = labels.begin, labels.end, labels.rule_leaves, labels.span
+    all_allowed = len(allowed) == 0
     k = start
     walk = w.walk[0]
     for i in range(n):
@@ -189,8 +196,18 @@ def in_order(matched, start, stop, bits):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def interval_group_one(labels, found, count, w):  # type: ignore[no-untyped-def]
+    return group_leaves(labels, found, 0, count, w)
+
+
+@kernel
+def interval_complete_one(labels, touched, allowed, w):  # type: ignore[no-untyped-def]
+    return complete_rules(labels, touched, allowed, w, 0)
+
+
+@kernel
 def interval_one(labels, found, count, allowed, w):  # type: ignore[no-untyped-def]
-    return interval_event(labels, found, 0, count, allowed, w, 0)
+    return complete_rules(labels, group_leaves(labels, found, 0, count, w), allowed, w, 0)
 
 
 @kernel
@@ -199,7 +216,8 @@ def interval_batch(labels, found, offsets, events, allowed, w, ends):  # type: i
     ends[0] = 0
     i = 0
     while i < events and len(w.matched) - k >= len(w.state):
-        k = interval_event(labels, found, offsets[i], offsets[i + 1], allowed, w, k)
+        touched = group_leaves(labels, found, offsets[i], offsets[i + 1], w)
+        k = complete_rules(labels, touched, allowed, w, k)
         i += 1
         ends[i] = k
     return i

@@ -74,3 +74,18 @@ class Index(ABC):
 
     def bytes(self) -> int:
         return sum(array.nbytes for array in self.arrays().values())
+
+
+class ArrayIndex(Index):
+    """An index that is nothing but arrays by name: saved, restored and counted as they are."""
+
+    def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
+        super().__init__(conjunctions)
+        self._arrays = arrays
+
+    @classmethod
+    def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Index:
+        return cls(conjunctions, arrays)
+
+    def arrays(self) -> Arrays:
+        return self._arrays

@@ -1,0 +1,274 @@
+"""`counting`: count the satisfied predicates of every conjunction (Yan and García-Molina's SIFT).
+
+    slot s            a space of an attribute (postings.py): conjunctions posting[posting_offsets[s] … [s+1]], of each of
+                      which a value in that space satisfies one predicate
+    predicate p       conjunctions counting[counting_offsets[p] … [p+1]] that count it
+    attribute a       wide[wide_offsets[a] … [a+1]]: its predicates that are not posted: of too many spaces, or
+                      satisfied by an absent attribute
+    conjunction c     need[c]: how many of its predicates an event must satisfy, a byte; 255: not counted
+    unneeding         conjunctions that need none: all their predicates hold while their attributes are absent
+    always            conjunctions of more than 254 predicates, which a byte cannot count: verified for every event
+
+For one event the counters start as a copy of `need`. Each satisfied predicate takes one off the counters of its
+conjunctions, and one that reaches zero is a match. A predicate that holds for an absent attribute is not needed;
+where it fails, it adds one, and that must be done before anything is taken off.
+
+An attribute with several values, or a range, goes predicate by predicate: no conjunction may be counted twice for one
+of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from eligo.compile import codes
+from eligo.compile.compiled import I64, Arrays
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer, locate
+from eligo.index.base import ArrayIndex, Scratch
+from eligo.index.checks import FAILS, HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
+from eligo.index.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings, space_bases
+from eligo.index.registry import register
+from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
+from eligo.index.scan import unlikeliness
+from eligo.jit import define_handle, inline, kernel
+
+UNCOUNTED = 255
+_OWN = (
+    "need", "space_base", "posting_offsets", "posting", "wide_offsets", "wide", "counting_offsets", "counting",
+    "unneeding",
+)  # fmt: skip
+
+
+class _CountingScratch(Scratch):
+    def __init__(self, conjunctions: Conjunctions, rows: int) -> None:
+        super().__init__(len(conjunctions))
+        self.handle = make_counting_scratch(
+            no_sight(conjunctions),
+            np.zeros(len(conjunctions), np.uint8),
+            np.array([0, rows], np.int32),
+            self.found,
+            self.counters,
+        )
+
+
+@register
+class Counting(ArrayIndex):
+    """Counters for all conjunctions; see the top of this file."""
+
+    name = "counting"
+    summary = "counts the satisfied predicates of every conjunction (SIFT)"
+
+    def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
+        super().__init__(conjunctions, arrays)
+        always = Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle()
+        holding = bool((conjunctions.predicates.flags & codes.ABSENT_HOLDS).any())
+        self.handle = make_counting(
+            conjunctions.space_handle, conjunctions.predicate_handle, always, holding, *(arrays[name] for name in _OWN)
+        )
+
+    @classmethod
+    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Counting:
+        rank = unlikeliness(conjunctions) if selectivity is None else selectivity
+        p = conjunctions.predicates
+        need, counting_offsets, counting = count_needs(conjunctions.offsets, conjunctions.items, p.flags)
+        how, _ = enumerable(conjunctions)
+        how[how == FORBIDDEN] = LEFT_OUT
+        by_item = how[conjunctions.items]
+        by_item[np.repeat(need == UNCOUNTED, np.diff(conjunctions.offsets))] = LEFT_OUT
+        space_base = space_bases(conjunctions)
+        everything = np.arange(len(need), dtype=np.int32)
+        posting_offsets, posting = item_postings(conjunctions, by_item, everything, space_base, signed=False)
+        wide = np.nonzero(how == LEFT_OUT)[0].astype(np.int32)
+        always = np.nonzero(need == UNCOUNTED)[0].astype(np.int32)
+        nothing = np.full(len(always), -1, np.int32)
+        roster = build_roster(conjunctions, build_checks(conjunctions), rank, always, nothing)
+        return cls(
+            conjunctions,
+            {
+                "need": need,
+                "space_base": space_base,
+                "posting_offsets": posting_offsets,
+                "posting": posting,
+                "wide_offsets": np.searchsorted(wide, p.attribute_offsets).astype(np.int32),
+                "wide": wide,
+                "counting_offsets": counting_offsets,
+                "counting": counting,
+                "unneeding": np.nonzero(need == 0)[0].astype(np.int32),
+                **roster.arrays(),
+            },
+        )
+
+    def scratch(self) -> _CountingScratch:
+        return _CountingScratch(self.conjunctions, len(self._arrays["conjunction"]))
+
+    def search(self, events: EventBuffer, event: int, scratch: _CountingScratch) -> int:
+        return count_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
+
+    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: _CountingScratch, offsets: I64) -> int:
+        return count_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
+
+    def notes(self) -> dict[str, object]:
+        return {
+            "predicates not posted": len(self._arrays["wide"]),
+            "need no predicate": len(self._arrays["unneeding"]),
+            "always verified": len(self._arrays["conjunction"]),
+        }
+
+
+@kernel
+def count_needs(offsets, items, flags):  # type: ignore[no-untyped-def]
+    """How many predicates each conjunction needs, and the conjunctions of each predicate."""
+    conjunctions = len(offsets) - 1
+    need = np.zeros(conjunctions, np.uint8)
+    counting_offsets = np.zeros(len(flags) + 1, np.int64)
+    for c in range(conjunctions):
+        if offsets[c + 1] - offsets[c] >= UNCOUNTED:
+            need[c] = UNCOUNTED
+            continue
+        for i in range(offsets[c], offsets[c + 1]):
+            counting_offsets[items[i] + 1] += 1
+            if flags[items[i]] & codes.ABSENT_HOLDS == 0:
+                need[c] += 1
+    for p in range(len(flags)):
+        counting_offsets[p + 1] += counting_offsets[p]
+    counting = np.empty(counting_offsets[-1], np.int32)
+    filled = counting_offsets[:-1].copy()
+    for c in range(conjunctions):
+        if need[c] == UNCOUNTED:
+            continue
+        for i in range(offsets[c], offsets[c + 1]):
+            counting[filled[items[i]]] = c
+            filled[items[i]] += 1
+    return need, counting_offsets, counting
+
+
+@structref.register
+class CountingHandleType(types.StructRef):
+    """The index as one argument of kernels."""
+
+
+class CountingHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(CountingHandle, CountingHandleType, ["spaces", "predicates", "always", "holding", *_OWN])
+
+
+@structref.register
+class CountingScratchType(types.StructRef):
+    """The memory of one search as one argument of kernels."""
+
+
+class CountingScratchHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(CountingScratchHandle, CountingScratchType, ["sight", "left", "stretches", "found", "counters"])
+
+
+@kernel
+def make_counting(  # type: ignore[no-untyped-def]
+    spaces, predicates, always, holding, need, space_base, posting_offsets, posting, wide_offsets, wide,
+    counting_offsets, counting, unneeding,
+):  # fmt: skip
+    return CountingHandle(
+        spaces, predicates, always, holding, need, space_base, posting_offsets, posting, wide_offsets, wide,
+        counting_offsets, counting, unneeding,
+    )  # fmt: skip
+
+
+@kernel
+def make_counting_scratch(sight, left, stretches, found, counters):  # type: ignore[no-untyped-def]
+    return CountingScratchHandle(sight, left, stretches, found, counters)
+
+
+@inline
+def count_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+    """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
+    p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
+    n = see(e, locate(index.spaces, e, event), sight)
+    at, present, first, stop, flags = sight.at, sight.present, sight.first, sight.stop, p.flags
+    attribute_offsets, at_low, at_high = p.attribute_offsets, e.at_low, e.at_high
+    check_code, check_word = index.always.check_code, index.always.check_word
+    space_base, posting_offsets, posting = index.space_base, index.posting_offsets, index.posting
+    wide_offsets, wide = index.wide_offsets, index.wide
+    counting_offsets, counting, left = index.counting_offsets, index.counting, scratch.left
+    need = index.need
+    for c in range(len(need)):  # a loop: Numba's own copy of a slice is ten times slower
+        left[c] = need[c]
+    evaluations = touched = 0
+    if index.holding:
+        for i in range(n):
+            a = present[i]
+            for w in range(wide_offsets[a], wide_offsets[a + 1]):
+                q = wide[w]
+                if flags[q] & codes.ABSENT_HOLDS == 0:
+                    continue
+                answer = glance(check_code[q], check_word[q], at[a])
+                if answer == UNSURE:
+                    answer = ask(p, e, sight, check_code[q])
+                evaluations += 1
+                if answer == FAILS:
+                    touched += counting_offsets[q + 1] - counting_offsets[q]
+                    for j in range(counting_offsets[q], counting_offsets[q + 1]):
+                        left[counting[j]] += 1
+    k = start
+    for i in range(n):
+        a = present[i]
+        j = first[a]
+        one = stop[a] == j + 1 and at_low[j] == at_high[j]
+        if one:
+            slot = space_base[a] + at_low[j]
+            touched += posting_offsets[slot + 1] - posting_offsets[slot]
+            for j in range(posting_offsets[slot], posting_offsets[slot + 1]):
+                c = posting[j]
+                left[c] -= 1
+                if left[c] == 0:
+                    found[k] = c
+                    k += 1
+        low = wide_offsets[a] if one else attribute_offsets[a]
+        high = wide_offsets[a + 1] if one else attribute_offsets[a + 1]
+        for w in range(low, high):
+            q = wide[w] if one else w
+            if flags[q] & codes.ABSENT_HOLDS:
+                continue
+            answer = glance(check_code[q], check_word[q], at[a])
+            if answer == UNSURE:
+                answer = ask(p, e, sight, check_code[q])
+            evaluations += 1
+            if answer == HOLDS:
+                touched += counting_offsets[q + 1] - counting_offsets[q]
+                for j in range(counting_offsets[q], counting_offsets[q + 1]):
+                    c = counting[j]
+                    left[c] -= 1
+                    if left[c] == 0:
+                        found[k] = c
+                        k += 1
+    unneeding = index.unneeding
+    for i in range(len(unneeding)):
+        if left[unneeding[i]] == 0:
+            found[k] = unneeding[i]
+            k += 1
+    counters[0] += touched + len(unneeding)
+    counters[1] += evaluations
+    return verify(index.always, p, e, sight, scratch.stretches, 1, found, k, counters)
+
+
+@kernel
+def count_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
+    return count_event(index, e, event, scratch, 0)
+
+
+@kernel
+def count_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
+    k = 0
+    offsets[0] = 0
+    i = event
+    while i < stop and len(scratch.found) - k >= len(index.need):
+        k = count_event(index, e, i, scratch, k)
+        i += 1
+        offsets[i - event] = k
+    return i

@@ -1,0 +1,391 @@
+"""`k-index`: posting lists by size class, merged with skipping (Whang et al., "Indexing Boolean Expressions", VLDB 2009).
+
+A conjunction is posted in the spaces of its predicates (postings.py), one predicate an attribute; its size K is the number
+of attributes in which it is posted as REQUIRED. Conjunctions are numbered by size, so each list holds its size classes
+one after another, and one array of lists serves all classes:
+
+    number n      conjunction order[n];  class K has the numbers class_start[K] … class_start[K+1]
+    slot s        posting[posting_offsets[s] … [s+1]]: entries 2 n + 1 REQUIRED, 2 n FORBIDDEN, ascending
+    number n      left[left_offsets[n] … [n+1]]: predicates that are not posted, to be verified
+
+Invariant: an event satisfies the posted predicates of number n of class K if and only if exactly K of its lists have the
+entry 2 n + 1 and none has 2 n. So for class K only numbers matter that stand in K of the event's lists: with the lists
+sorted by their current entry, all those before the K-th list skip to its entry, and a match is where the first and the
+K-th agree. Class 0, nothing required, is gone through as a whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from eligo.compile.compiled import I64, Arrays
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer, locate
+from eligo.index.base import ArrayIndex, Scratch
+from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, build_checks, glance, no_sight, see
+from eligo.index.postings import LEFT_OUT, REQUIRED, enumerable, item_postings, space_bases
+from eligo.index.registry import register
+from eligo.index.scan import unlikeliness
+from eligo.jit import define_handle, inline, kernel
+
+_OWN = (
+    "order", "class_start", "space_base", "posting_offsets", "posting", "left_offsets", "left", "check_code",
+    "check_word",
+)  # fmt: skip
+
+
+class _KIndexScratch(Scratch):
+    def __init__(self, conjunctions: Conjunctions, unrequired: int) -> None:
+        super().__init__(len(conjunctions))
+        lists = len(conjunctions.spaces.space_count)
+        self.handle = make_k_index_scratch(
+            no_sight(conjunctions),
+            np.zeros((lists, 2), np.int64),
+            np.zeros(lists, np.int32),
+            np.zeros(lists, np.int32),
+            np.zeros(unrequired, np.uint8),
+            self.found,
+            self.counters,
+        )
+
+
+@register
+class KIndex(ArrayIndex):
+    """Posting lists by size class; see the top of this file."""
+
+    name = "k-index"
+    summary = "posting lists by size class, merged with skipping"
+
+    def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
+        super().__init__(conjunctions, arrays)
+        self.handle = make_k_index(
+            conjunctions.space_handle,
+            conjunctions.predicate_handle,
+            conjunctions.offsets,
+            conjunctions.items,
+            *(arrays[name] for name in _OWN),
+        )
+
+    @classmethod
+    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> KIndex:
+        rank = unlikeliness(conjunctions) if selectivity is None else selectivity
+        checks = build_checks(conjunctions)
+        attribute = conjunctions.predicates.attribute()
+        how, slots = enumerable(conjunctions)
+        by_item, size = post_once(conjunctions.offsets, conjunctions.items, attribute, how, slots)
+        order = np.argsort(size, kind="stable").astype(np.int32)
+        largest = int(size.max(initial=0))
+        space_base = space_bases(conjunctions)
+        posting_offsets, posting = item_postings(conjunctions, by_item, order, space_base, signed=True)
+        left_offsets, left = unposted(conjunctions.offsets, conjunctions.items, by_item, order, rank)
+        return cls(
+            conjunctions,
+            {
+                "order": order,
+                "class_start": np.searchsorted(size[order], np.arange(largest + 2)).astype(np.int32),
+                "space_base": space_base,
+                "posting_offsets": posting_offsets,
+                "posting": posting,
+                "left_offsets": left_offsets,
+                "left": left,
+                **checks.arrays(),
+            },
+        )
+
+    def scratch(self) -> _KIndexScratch:
+        return _KIndexScratch(self.conjunctions, int(self._arrays["class_start"][1]))
+
+    def search(self, events: EventBuffer, event: int, scratch: _KIndexScratch) -> int:
+        return k_index_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
+
+    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: _KIndexScratch, offsets: I64) -> int:
+        return k_index_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
+
+    def notes(self) -> dict[str, object]:
+        starts = self._arrays["class_start"]
+        sizes = {f"size {k}": int(n) for k, n in enumerate(np.diff(starts)) if n}
+        return {"always verified": int(starts[1]), "posted entries": len(self._arrays["posting"]), **sizes}
+
+
+@kernel
+def post_once(offsets, items, attribute, how, slots):  # type: ignore[no-untyped-def]
+    """How each item is posted, the predicate of fewest slots for each attribute; and the size of each conjunction."""
+    by_item = np.zeros(len(items), np.uint8)
+    size = np.zeros(len(offsets) - 1, np.int32)
+    for c in range(len(size)):
+        i = offsets[c]
+        while i < offsets[c + 1]:
+            best = -1
+            first = i
+            while i < offsets[c + 1] and attribute[items[i]] == attribute[items[first]]:
+                p = items[i]
+                if how[p] == REQUIRED and (best < 0 or slots[p] < slots[items[best]]):
+                    best = i
+                elif how[p] not in (REQUIRED, LEFT_OUT):
+                    by_item[i] = how[p]
+                i += 1
+            if best >= 0:
+                by_item[best] = REQUIRED
+                size[c] += 1
+    return by_item, size
+
+
+@kernel
+def unposted(offsets, items, by_item, order, rank):  # type: ignore[no-untyped-def]
+    """The predicates of each number that no list tells of, likeliest to fail first."""
+    left_offsets = np.zeros(len(order) + 1, np.int32)
+    left = np.empty(np.sum(by_item == LEFT_OUT), np.int32)
+    used = 0
+    for n in range(len(order)):
+        start = used
+        for i in range(offsets[order[n]], offsets[order[n] + 1]):
+            if by_item[i] != LEFT_OUT:
+                continue
+            j = used
+            while j > start and rank[left[j - 1]] > rank[items[i]]:
+                left[j] = left[j - 1]
+                j -= 1
+            left[j] = items[i]
+            used += 1
+        left_offsets[n + 1] = used
+    return left_offsets, left
+
+
+@structref.register
+class KIndexHandleType(types.StructRef):
+    """The index as one argument of kernels."""
+
+
+class KIndexHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(KIndexHandle, KIndexHandleType, ["spaces", "predicates", "offsets", "items", *_OWN])
+
+
+@structref.register
+class KIndexScratchType(types.StructRef):
+    """The memory of one search as one argument of kernels."""
+
+
+class KIndexScratchHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(
+    KIndexScratchHandle, KIndexScratchType, ["sight", "place", "current", "line", "blocked", "found", "counters"]
+)
+
+
+@kernel
+def make_k_index(  # type: ignore[no-untyped-def]
+    spaces, predicates, offsets, items, order, class_start, space_base, posting_offsets, posting, left_offsets, left,
+    check_code, check_word,
+):  # fmt: skip
+    return KIndexHandle(
+        spaces, predicates, offsets, items, order, class_start, space_base, posting_offsets, posting, left_offsets,
+        left, check_code, check_word,
+    )  # fmt: skip
+
+
+@kernel
+def make_k_index_scratch(sight, place, current, line, blocked, found, counters):  # type: ignore[no-untyped-def]
+    return KIndexScratchHandle(sight, place, current, line, blocked, found, counters)
+
+
+@inline
+def gather_lists(index, e, n, scratch):  # type: ignore[no-untyped-def]
+    """The event's lists: place[l] = where it stands and ends in the entries that are returned; how many, and whether
+    some attribute has several values or a range.
+
+    Such an attribute's lists become one, without doubles, in a copy of all the lists; what its values forbid is left out
+    and has to be verified.
+    """
+    sight, space_base, posting_offsets, place = scratch.sight, index.space_base, index.posting_offsets, scratch.place
+    present, first, stop, at_low, at_high = sight.present, sight.first, sight.stop, e.at_low, e.at_high
+    several = False
+    lists = 0
+    total = 0
+    for i in range(n):
+        a = present[i]
+        j = first[a]
+        several |= stop[a] > j + 1 or at_low[j] != at_high[j]
+        for j in range(first[a], stop[a]):
+            for slot in range(space_base[a] + at_low[j], space_base[a] + at_high[j] + 1):
+                total += posting_offsets[slot + 1] - posting_offsets[slot]
+                place[lists, 0] = posting_offsets[slot]
+                place[lists, 1] = posting_offsets[slot + 1]
+        lists += place[lists, 0] < place[lists, 1]
+    if not several:
+        return index.posting, lists, False
+    posting = index.posting
+    copy = np.empty(total, np.int32)
+    used = 0
+    lists = 0
+    for i in range(n):
+        a = present[i]
+        begin = used
+        one = stop[a] == first[a] + 1 and at_low[first[a]] == at_high[first[a]]
+        for j in range(first[a], stop[a]):
+            for slot in range(space_base[a] + at_low[j], space_base[a] + at_high[j] + 1):
+                for x in range(posting_offsets[slot], posting_offsets[slot + 1]):
+                    if one or posting[x] & 1:
+                        copy[used] = posting[x]
+                        used += 1
+        if not one:
+            copy[begin:used].sort()
+            kept = begin
+            for x in range(begin, used):
+                if x == begin or copy[x] != copy[x - 1]:
+                    copy[kept] = copy[x]
+                    kept += 1
+            used = kept
+        if used > begin:
+            place[lists, 0], place[lists, 1] = begin, used
+            lists += 1
+    return copy, lists, True
+
+
+@inline
+def k_index_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+    """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
+    p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
+    n = see(e, locate(index.spaces, e, event), sight)
+    entries, lists, several = gather_lists(index, e, n, scratch)
+    place, current, line, blocked, at = scratch.place, scratch.current, scratch.line, scratch.blocked, sight.at
+    order, class_start, left_offsets, left = index.order, index.class_start, index.left_offsets, index.left
+    offsets, items, check_code, check_word = index.offsets, index.items, index.check_code, index.check_word
+    k = start
+    candidates = steps = 0
+    for size in range(min(len(class_start) - 2, lists) + 1):
+        if class_start[size] == class_start[size + 1]:
+            continue
+        low, limit = 2 * class_start[size], 2 * class_start[size + 1]
+        active = 0
+        for i in range(lists):
+            j, end = place[i, 0], place[i, 1]
+            if size > 0 and j < end and entries[j] < low:
+                j = skip_to(entries, j, end, low)
+                place[i, 0] = j
+            if j < end and entries[j] < limit:
+                line[active] = i
+                current[active] = entries[j]
+                active += 1
+        if size == 0:
+            # Nothing is required: all but those that some list forbids.
+            for i in range(active):
+                j, end = place[line[i], 0], place[line[i], 1]
+                while j < end and entries[j] < limit:
+                    blocked[entries[j] >> 1] = 1
+                    j += 1
+            number = np.int32(-1)
+        elif active >= size:
+            sort_lists(current, line, active)
+        while True:
+            # The next candidate of the class.
+            if size == 0:
+                number += 1
+                while number < class_start[1] and blocked[number]:
+                    blocked[number] = 0
+                    number += 1
+                if number >= class_start[1]:
+                    break
+            else:
+                agreed = False
+                number = np.int32(0)
+                while active >= size and not agreed:
+                    number = current[size - 1] >> 1
+                    lowest = current[0]
+                    agreed = lowest >> 1 == number
+                    target = 2 * number + 2 * agreed
+                    agreed = agreed and lowest & 1 == 1
+                    moved = 0
+                    while moved < active and current[moved] < target:
+                        i = line[moved]
+                        j = skip_to(entries, place[i, 0], place[i, 1], target)
+                        place[i, 0] = j
+                        current[moved] = min(entries[j], limit) if j < place[i, 1] else limit
+                        moved += 1
+                    steps += moved
+                    for i in range(moved - 1, -1, -1):  # each moved one into the sorted rest
+                        entry, which = current[i], line[i]
+                        j = i + 1
+                        while j < active and current[j] < entry:
+                            current[j - 1], line[j - 1] = current[j], line[j]
+                            j += 1
+                        current[j - 1], line[j - 1] = entry, which
+                    while active > 0 and current[active - 1] >= limit:
+                        active -= 1
+                if not agreed:
+                    break
+            candidates += 1
+            c = order[number]
+            good = True
+            first, stop = left_offsets[number], left_offsets[number + 1]
+            if several:
+                first, stop = offsets[c], offsets[c + 1]
+            for i in range(first, stop):
+                q = items[i] if several else left[i]
+                answer = glance(check_code[q], check_word[q], at[(check_code[q] & LOW_HALF) >> 2])
+                if answer == UNSURE:
+                    answer = ask(p, e, sight, check_code[q])
+                steps += 1
+                if answer == FAILS:
+                    good = False
+                    break
+            if good:
+                found[k] = c
+                k += 1
+    counters[0] += candidates
+    counters[1] += steps
+    return k
+
+
+@inline
+def skip_to(entries, j, end, target):  # type: ignore[no-untyped-def]
+    """The first place from j on whose entry is not below the target: by steps that double, then by halves."""
+    step = 1
+    low = j
+    while j + step < end and entries[j + step] < target:
+        low = j + step
+        step *= 2
+    high = min(j + step, end)
+    if entries[low] >= target:
+        return low
+    while low + 1 < high:  # entries[low] < target, and entries[high] is not, or is the end
+        middle = (low + high) >> 1
+        if entries[middle] < target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@inline
+def sort_lists(current, line, n):  # type: ignore[no-untyped-def]
+    for i in range(1, n):
+        entry, which = current[i], line[i]
+        j = i
+        while j > 0 and current[j - 1] > entry:
+            current[j], line[j] = current[j - 1], line[j - 1]
+            j -= 1
+        current[j], line[j] = entry, which
+
+
+@kernel
+def k_index_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
+    return k_index_event(index, e, event, scratch, 0)
+
+
+@kernel
+def k_index_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
+    k = 0
+    offsets[0] = 0
+    i = event
+    while i < stop and len(scratch.found) - k >= len(index.order):
+        k = k_index_event(index, e, i, scratch, k)
+        i += 1
+        offsets[i - event] = k
+    return i

@@ -1,0 +1,141 @@
+"""A roster: conjunctions in the order in which an index comes upon them, with what is left to check of each.
+
+    row r    conjunction[r]
+             head[2r], head[2r+1]                           code and word of the check that fails most often
+             tail[tail_offsets[r] … tail_offsets[r+1]]      numbers of the other predicates, likeliest to fail first
+
+An index leads an event to stretches of rows; `verify` streams through the heads of the stretches, 16 bytes a row, and
+turns to a tail only where the head holds. A conjunction may stand in several rows. Predicates that the way to the row
+guarantees are left out of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from eligo.compile.compiled import I32, I64, Arrays
+from eligo.compile.conjunctions import Conjunctions
+from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, FAILS, LOW_HALF, UNSURE, Checks, ask, glance
+from eligo.jit import define_handle, inline, kernel
+
+ROSTER_ARRAYS = ("conjunction", "head", "tail_offsets", "tail", "check_code", "check_word")
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The arrays drawn above, and the checks that tails name."""
+
+    conjunction: I32
+    head: I64
+    tail_offsets: I32
+    tail: I32
+    check_code: I64
+    check_word: I64
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def handle(self) -> object:
+        return make_roster_handle(*self.arrays().values())
+
+
+def build_roster(conjunctions: Conjunctions, checks: Checks, rank: I64, order: I32, guaranteed: I32) -> Roster:
+    """Rows for the conjunctions order[r]; guaranteed[r] is a predicate that need not be checked there, or -1."""
+    first, tail_offsets, tail = split_rows(conjunctions.offsets, conjunctions.items, rank, order, guaranteed)
+    head = np.empty((len(order), 2), np.int64)
+    head[:] = ALWAYS_CODE, ALWAYS_WORD
+    some = first >= 0
+    head[some, 0] = checks.code[first[some]]
+    head[some, 1] = checks.word[first[some]]
+    return Roster(order, head.reshape(-1), tail_offsets, tail, checks.code, checks.word)
+
+
+@kernel
+def split_rows(offsets, items, rank, order, guaranteed):  # type: ignore[no-untyped-def]
+    """The likeliest to fail of every row's predicates (-1: none is left), and the others in that order."""
+    n = len(order)
+    head = np.full(n, -1, np.int32)
+    tail_offsets = np.zeros(n + 1, np.int32)
+    total = 0
+    for r in range(n):
+        total += offsets[order[r] + 1] - offsets[order[r]]
+    tail = np.empty(total, np.int32)
+    used = 0
+    for r in range(n):
+        start = used
+        for i in range(offsets[order[r]], offsets[order[r] + 1]):
+            if items[i] == guaranteed[r]:
+                continue
+            j = used
+            while j > start and rank[tail[j - 1]] > rank[items[i]]:
+                tail[j] = tail[j - 1]
+                j -= 1
+            tail[j] = items[i]
+            used += 1
+        if used > start:
+            head[r] = tail[start]
+            for j in range(start, used - 1):
+                tail[j] = tail[j + 1]
+            used -= 1
+        tail_offsets[r + 1] = used
+    return head, tail_offsets, tail[:used].copy()
+
+
+@structref.register
+class RosterHandleType(types.StructRef):
+    """The arrays of `Roster` as one argument of kernels."""
+
+
+class RosterHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(RosterHandle, RosterHandleType, list(ROSTER_ARRAYS))
+
+
+@kernel
+def make_roster_handle(conjunction, head, tail_offsets, tail, check_code, check_word):  # type: ignore[no-untyped-def]
+    return RosterHandle(conjunction, head, tail_offsets, tail, check_code, check_word)
+
+
+@inline
+def verify(roster, p, e, sight, stretches, count, found, k, counters):  # type: ignore[no-untyped-def]
+    """Put the conjunctions that the event satisfies, out of `count` stretches of rows, into `found` from k on.
+
+    Stretch i is the rows stretches[2i] … stretches[2i+1]-1. All of them in one call: taking arrays out of handles
+    counts references, which would cost more than a short stretch.
+    """
+    head, at = roster.head, sight.at
+    conjunction, tail_offsets, tail = roster.conjunction, roster.tail_offsets, roster.tail
+    check_code, check_word = roster.check_code, roster.check_word
+    candidates = evaluations = 0
+    for stretch in range(count):
+        first, stop = stretches[2 * stretch], stretches[2 * stretch + 1]
+        candidates += stop - first
+        for row in range(first, stop):
+            code = head[2 * row]
+            answer = glance(code, head[2 * row + 1], at[(code & LOW_HALF) >> 2])
+            if answer == UNSURE:
+                answer = ask(p, e, sight, code)
+            if answer == FAILS:
+                continue
+            i, end = tail_offsets[row], tail_offsets[row + 1]
+            while i < end:
+                evaluations += 1
+                code = check_code[tail[i]]
+                answer = glance(code, check_word[tail[i]], at[(code & LOW_HALF) >> 2])
+                if answer == UNSURE:
+                    answer = ask(p, e, sight, code)
+                if answer == FAILS:
+                    break
+                i += 1
+            if i == end:
+                found[k] = conjunction[row]
+                k += 1
+    counters[0] += candidates
+    counters[1] += candidates + evaluations
+    return k
