@@ -1,11 +1,12 @@
 """Checks: predicates as two words each, and an event in the form that answers them with one look.
 
-    predicate p      code[p]   p << 32 | attribute << 2 | kind
+    predicate p      code[p]   p << 34 │ attribute << 10 │ width << 4 │ HOLDS_ABSENT (8) │ kind
                      word[p]   its values, as the kind has them:
         SOME         a bit for each space of a small attribute (at most 63 spaces), bit 63 for "absent"
         EVERY        the same, of a negated predicate on several values: all of them must lie in it
-        RANGE        high space << 32 | low space, of a larger attribute
-        SLOW         nothing: `holds` is asked (lists on larger attributes, patterns, those that hold when absent)
+        RANGE        high space << 32 | low space, of a larger attribute;  NOT_RANGE: all spaces but those
+        LIST         a few spaces, `width` bits each, one of them repeated to fill the word;  NOT_LIST: all but those
+        SLOW         nothing: `ask` looks the predicate up (long lists on larger attributes, patterns)
 
     sight of an event, kept by each search:
         at[a]        small attribute: a bit for each space that its values lie in, or bit 63 alone when absent
@@ -32,10 +33,16 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.predicates import ABSENT, VARIOUS, holds
 from eligo.jit import define_handle, inline, kernel
 
-SOME, EVERY, RANGE, SLOW = 0, 1, 2, 3
+SOME, EVERY, RANGE, NOT_RANGE, LIST, NOT_LIST, SLOW = 0, 1, 2, 3, 4, 5, 6
+HOLDS_ABSENT = 8
 SMALL = 63  # spaces that fit a word beside the bit for "absent"
 ABSENT_BIT = -(2**63)
 LOW_HALF = 0xFFFF_FFFF
+
+# For fields of w bits: a word with the lowest bit of each set, and one with the highest.
+_FIELDS = [[1 << (w * i) for i in range(64 // w)] if w else [] for w in range(33)]
+LOWS = np.array([sum(bits) for bits in _FIELDS], np.uint64)
+HIGHS = np.array([sum(bit << (w - 1) for bit in bits) if w else 0 for w, bits in enumerate(_FIELDS)], np.uint64)
 
 # What every event passes: nothing lies outside all spaces.
 ALWAYS_CODE, ALWAYS_WORD = EVERY, -1
@@ -66,21 +73,57 @@ def make_checks(attribute, flags, run_offsets, run_low, run_high, space_count): 
     word = np.zeros(n, np.int64)
     for p in range(n):
         first, stop = run_offsets[p], run_offsets[p + 1]
-        if flags[p] & codes.RESIDUAL:
-            kind = SLOW
-        elif space_count[attribute[p]] <= SMALL:
-            kind = EVERY if flags[p] & codes.ALL_VALUES else SOME
-            for r in range(first, stop):
-                for space in range(run_low[r], run_high[r] + 1):
-                    word[p] |= np.int64(1) << space
-            if flags[p] & codes.ABSENT_HOLDS:
-                word[p] |= np.int64(ABSENT_BIT)
-        elif stop == first + 1 and flags[p] == 0:
-            kind = RANGE
-            word[p] = np.int64(run_high[first]) << 32 | np.int64(run_low[first])
-        else:
-            kind = SLOW
-        code[p] = np.int64(p) << 32 | np.int64(attribute[p]) << 2 | kind
+        spaces = space_count[attribute[p]]
+        kind = SLOW
+        width = 1
+        if flags[p] & codes.RESIDUAL == 0:
+            if spaces <= SMALL:
+                kind = EVERY if flags[p] & codes.ALL_VALUES else SOME
+                for r in range(first, stop):
+                    for space in range(run_low[r], run_high[r] + 1):
+                        word[p] |= np.int64(1) << space
+                if flags[p] & codes.ABSENT_HOLDS:
+                    word[p] |= np.int64(ABSENT_BIT)
+            elif flags[p] & codes.ALL_VALUES == 0 and stop > first:
+                while spaces > 1 << width:
+                    width += 1
+                low, high = run_low[first], run_high[stop - 1]
+                covered = 0
+                for r in range(first, stop):
+                    covered += run_high[r] - run_low[r] + 1
+                if stop == first + 1:
+                    kind = RANGE
+                    word[p] = np.int64(high) << 32 | np.int64(low)
+                elif stop == first + 2 and low == 0 and high == spaces - 1:
+                    kind = NOT_RANGE
+                    word[p] = np.int64(run_low[first + 1] - 1) << 32 | np.int64(run_high[first] + 1)
+                elif covered <= 64 // width:
+                    kind = LIST
+                    for i in range(64 // width):
+                        word[p] |= np.int64(low) << width * i
+                    i = 0
+                    for r in range(first, stop):
+                        for space in range(run_low[r], run_high[r] + 1):
+                            word[p] ^= np.int64(space ^ low) << width * i
+                            i += 1
+                elif spaces - covered <= 64 // width:
+                    kind = NOT_LIST
+                    i = 0
+                    space = 0
+                    outside = 0
+                    for r in range(first, stop + 1):
+                        end = spaces if r == stop else run_low[r]
+                        for x in range(space, end):
+                            outside = x
+                            word[p] |= np.int64(x) << width * i
+                            i += 1
+                        if r < stop:
+                            space = run_high[r] + 1
+                    while i < 64 // width:
+                        word[p] |= np.int64(outside) << width * i
+                        i += 1
+        absent = HOLDS_ABSENT if flags[p] & codes.ABSENT_HOLDS else 0
+        code[p] = np.int64(p) << 34 | np.int64(attribute[p]) << 10 | width << 4 | absent | kind
     return code, word
 
 
@@ -162,23 +205,44 @@ FAILS, HOLDS, UNSURE = 0, 1, 2
 
 
 @inline
+def attribute_of(code):  # type: ignore[no-untyped-def]
+    return (code >> 10) & 0xFF_FFFF
+
+
+@inline
+def predicate_of(code):  # type: ignore[no-untyped-def]
+    return code >> 34
+
+
+@inline
 def glance(code, word, value):  # type: ignore[no-untyped-def]
     """What the sight of its attribute says of a check; UNSURE where `ask` must tell. Scalars alone: free in loops."""
-    kind = code & 3
+    kind = code & 7
     if kind == SOME:
         return HOLDS if word & value != 0 else FAILS
+    if value >= 0:
+        if kind == RANGE:
+            return HOLDS if (word & LOW_HALF) <= value and value <= word >> 32 else FAILS
+        if kind >= LIST and kind <= NOT_LIST:
+            # Some field of x is zero where the list has the value; a field borrows only if it or one below is zero.
+            width = (code >> 4) & 63
+            x = np.uint64(word) ^ (LOWS[width] * np.uint64(value))
+            among = (x - LOWS[width]) & ~x & HIGHS[width] != 0
+            return HOLDS if among == (kind == LIST) else FAILS
+        if kind == NOT_RANGE:
+            return FAILS if (word & LOW_HALF) <= value and value <= word >> 32 else HOLDS
     if kind == EVERY:
         return HOLDS if value & ~word == 0 else FAILS
-    if kind == RANGE and value >= ABSENT:
-        return HOLDS if (word & LOW_HALF) <= value and value <= word >> 32 else FAILS
+    if value == ABSENT:
+        return HOLDS if code & HOLDS_ABSENT else FAILS
     return UNSURE
 
 
 @inline
 def ask(p, e, sight, code):  # type: ignore[no-untyped-def]
     """Whether the event satisfies the predicate of a check, looked up in full."""
-    a = (code & LOW_HALF) >> 2
+    a = attribute_of(code)
     absent = np.int64(ABSENT_BIT) if sight.small[a] else np.int64(ABSENT)
     if sight.at[a] == absent:
-        return HOLDS if p.flags[code >> 32] & codes.ABSENT_HOLDS != 0 else FAILS
-    return HOLDS if holds(p, code >> 32, e, sight.first[a], sight.stop[a]) else FAILS
+        return HOLDS if code & HOLDS_ABSENT else FAILS
+    return HOLDS if holds(p, predicate_of(code), e, sight.first[a], sight.stop[a]) else FAILS

@@ -1,7 +1,7 @@
 """`counting`: count the satisfied predicates of every conjunction (Yan and García-Molina's SIFT).
 
-    slot s            a space of an attribute (postings.py): conjunctions posting[posting_offsets[s] … [s+1]], of each of
-                      which a value in that space satisfies one predicate
+    slot s            a space of an attribute (postings.py): conjunctions posting[posting_offsets[s] … [s+1]], of each
+                      of which a value in that space satisfies one predicate
     predicate p       conjunctions counting[counting_offsets[p] … [p+1]] that count it
     attribute a       wide[wide_offsets[a] … [a+1]]: its predicates that are not posted: of too many spaces, or
                       satisfied by an absent attribute
@@ -38,7 +38,7 @@ from eligo.jit import define_handle, inline, kernel
 UNCOUNTED = 255
 _OWN = (
     "need", "space_base", "posting_offsets", "posting", "wide_offsets", "wide", "counting_offsets", "counting",
-    "unneeding",
+    "unneeding", "check_code", "check_word",
 )  # fmt: skip
 
 
@@ -84,7 +84,8 @@ class Counting(ArrayIndex):
         wide = np.nonzero(how == LEFT_OUT)[0].astype(np.int32)
         always = np.nonzero(need == UNCOUNTED)[0].astype(np.int32)
         nothing = np.full(len(always), -1, np.int32)
-        roster = build_roster(conjunctions, build_checks(conjunctions), rank, always, nothing)
+        checks = build_checks(conjunctions)
+        roster = build_roster(conjunctions, checks, rank, always, nothing)
         return cls(
             conjunctions,
             {
@@ -97,6 +98,7 @@ class Counting(ArrayIndex):
                 "counting_offsets": counting_offsets,
                 "counting": counting,
                 "unneeding": np.nonzero(need == 0)[0].astype(np.int32),
+                **checks.arrays(),
                 **roster.arrays(),
             },
         )
@@ -172,11 +174,11 @@ define_handle(CountingScratchHandle, CountingScratchType, ["sight", "left", "str
 @kernel
 def make_counting(  # type: ignore[no-untyped-def]
     spaces, predicates, always, holding, need, space_base, posting_offsets, posting, wide_offsets, wide,
-    counting_offsets, counting, unneeding,
+    counting_offsets, counting, unneeding, check_code, check_word,
 ):  # fmt: skip
     return CountingHandle(
         spaces, predicates, always, holding, need, space_base, posting_offsets, posting, wide_offsets, wide,
-        counting_offsets, counting, unneeding,
+        counting_offsets, counting, unneeding, check_code, check_word,
     )  # fmt: skip
 
 
@@ -192,7 +194,7 @@ def count_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def
     n = see(e, locate(index.spaces, e, event), sight)
     at, present, first, stop, flags = sight.at, sight.present, sight.first, sight.stop, p.flags
     attribute_offsets, at_low, at_high = p.attribute_offsets, e.at_low, e.at_high
-    check_code, check_word = index.always.check_code, index.always.check_word
+    check_code, check_word = index.check_code, index.check_word
     space_base, posting_offsets, posting = index.space_base, index.posting_offsets, index.posting
     wide_offsets, wide = index.wide_offsets, index.wide
     counting_offsets, counting, left = index.counting_offsets, index.counting, scratch.left

@@ -1,17 +1,17 @@
-"""`k-index`: posting lists by size class, merged with skipping (Whang et al., "Indexing Boolean Expressions", VLDB 2009).
+"""`k-index`: posting lists by size class, merged with skipping (Whang et al., "Indexing Boolean Expressions", 2009).
 
-A conjunction is posted in the spaces of its predicates (postings.py), one predicate an attribute; its size K is the number
-of attributes in which it is posted as REQUIRED. Conjunctions are numbered by size, so each list holds its size classes
-one after another, and one array of lists serves all classes:
+A conjunction is posted in the spaces of its predicates (postings.py), one predicate an attribute; its size K is the
+number of attributes in which it is posted as REQUIRED. Conjunctions are numbered by size, so each list holds its size
+classes one after another, and one array of lists serves all classes:
 
     number n      conjunction order[n];  class K has the numbers class_start[K] … class_start[K+1]
     slot s        posting[posting_offsets[s] … [s+1]]: entries 2 n + 1 REQUIRED, 2 n FORBIDDEN, ascending
     number n      left[left_offsets[n] … [n+1]]: predicates that are not posted, to be verified
 
-Invariant: an event satisfies the posted predicates of number n of class K if and only if exactly K of its lists have the
-entry 2 n + 1 and none has 2 n. So for class K only numbers matter that stand in K of the event's lists: with the lists
-sorted by their current entry, all those before the K-th list skip to its entry, and a match is where the first and the
-K-th agree. Class 0, nothing required, is gone through as a whole.
+Invariant: an event satisfies the posted predicates of number n of class K if and only if exactly K of its lists have
+the entry 2 n + 1 and none has 2 n. So for class K only numbers matter that stand in K of the event's lists: with the
+lists sorted by their current entry, all those before the K-th list skip to its entry, and a match is where the first
+and the K-th agree. Class 0, nothing required, is gone through as a whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer, locate
 from eligo.index.base import ArrayIndex, Scratch
-from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, build_checks, glance, no_sight, see
+from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, attribute_of, build_checks, glance, no_sight, see
 from eligo.index.postings import LEFT_OUT, REQUIRED, enumerable, item_postings, space_bases
 from eligo.index.registry import register
 from eligo.index.scan import unlikeliness
@@ -43,8 +43,7 @@ class _KIndexScratch(Scratch):
         self.handle = make_k_index_scratch(
             no_sight(conjunctions),
             np.zeros((lists, 2), np.int64),
-            np.zeros(lists, np.int32),
-            np.zeros(lists, np.int32),
+            np.zeros(lists, np.int64),
             np.zeros(unrequired, np.uint8),
             self.found,
             self.counters,
@@ -174,9 +173,7 @@ class KIndexScratchHandle(structref.StructRefProxy):
     pass
 
 
-define_handle(
-    KIndexScratchHandle, KIndexScratchType, ["sight", "place", "current", "line", "blocked", "found", "counters"]
-)
+define_handle(KIndexScratchHandle, KIndexScratchType, ["sight", "place", "front", "blocked", "found", "counters"])
 
 
 @kernel
@@ -191,8 +188,8 @@ def make_k_index(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def make_k_index_scratch(sight, place, current, line, blocked, found, counters):  # type: ignore[no-untyped-def]
-    return KIndexScratchHandle(sight, place, current, line, blocked, found, counters)
+def make_k_index_scratch(sight, place, front, blocked, found, counters):  # type: ignore[no-untyped-def]
+    return KIndexScratchHandle(sight, place, front, blocked, found, counters)
 
 
 @inline
@@ -200,8 +197,8 @@ def gather_lists(index, e, n, scratch):  # type: ignore[no-untyped-def]
     """The event's lists: place[l] = where it stands and ends in the entries that are returned; how many, and whether
     some attribute has several values or a range.
 
-    Such an attribute's lists become one, without doubles, in a copy of all the lists; what its values forbid is left out
-    and has to be verified.
+    Such an attribute's lists become one, without doubles, in a copy of all the lists; what its values forbid is left
+    out and has to be verified.
     """
     sight, space_base, posting_offsets, place = scratch.sight, index.space_base, index.posting_offsets, scratch.place
     present, first, stop, at_low, at_high = sight.present, sight.first, sight.stop, e.at_low, e.at_high
@@ -254,7 +251,7 @@ def k_index_event(index, e, event, scratch, start):  # type: ignore[no-untyped-d
     p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
     n = see(e, locate(index.spaces, e, event), sight)
     entries, lists, several = gather_lists(index, e, n, scratch)
-    place, current, line, blocked, at = scratch.place, scratch.current, scratch.line, scratch.blocked, sight.at
+    place, front, blocked, at = scratch.place, scratch.front, scratch.blocked, sight.at
     order, class_start, left_offsets, left = index.order, index.class_start, index.left_offsets, index.left
     offsets, items, check_code, check_word = index.offsets, index.items, index.check_code, index.check_word
     k = start
@@ -270,19 +267,18 @@ def k_index_event(index, e, event, scratch, start):  # type: ignore[no-untyped-d
                 j = skip_to(entries, j, end, low)
                 place[i, 0] = j
             if j < end and entries[j] < limit:
-                line[active] = i
-                current[active] = entries[j]
+                front[active] = np.int64(entries[j]) << 32 | i
                 active += 1
         if size == 0:
             # Nothing is required: all but those that some list forbids.
             for i in range(active):
-                j, end = place[line[i], 0], place[line[i], 1]
+                j, end = place[front[i] & LOW_HALF, 0], place[front[i] & LOW_HALF, 1]
                 while j < end and entries[j] < limit:
                     blocked[entries[j] >> 1] = 1
                     j += 1
             number = np.int32(-1)
         elif active >= size:
-            sort_lists(current, line, active)
+            sort_lists(front, active)
         while True:
             # The next candidate of the class.
             if size == 0:
@@ -296,27 +292,28 @@ def k_index_event(index, e, event, scratch, start):  # type: ignore[no-untyped-d
                 agreed = False
                 number = np.int32(0)
                 while active >= size and not agreed:
-                    number = current[size - 1] >> 1
-                    lowest = current[0]
+                    number = np.int32(front[size - 1] >> 33)
+                    lowest = front[0] >> 32
                     agreed = lowest >> 1 == number
                     target = 2 * number + 2 * agreed
                     agreed = agreed and lowest & 1 == 1
                     moved = 0
-                    while moved < active and current[moved] < target:
-                        i = line[moved]
+                    while moved < active and front[moved] >> 32 < target:
+                        i = front[moved] & LOW_HALF
                         j = skip_to(entries, place[i, 0], place[i, 1], target)
                         place[i, 0] = j
-                        current[moved] = min(entries[j], limit) if j < place[i, 1] else limit
+                        entry = np.int64(entries[j]) if j < place[i, 1] else np.int64(limit)
+                        front[moved] = entry << 32 | i
                         moved += 1
                     steps += moved
                     for i in range(moved - 1, -1, -1):  # each moved one into the sorted rest
-                        entry, which = current[i], line[i]
+                        entry = front[i]
                         j = i + 1
-                        while j < active and current[j] < entry:
-                            current[j - 1], line[j - 1] = current[j], line[j]
+                        while j < active and front[j] < entry:
+                            front[j - 1] = front[j]
                             j += 1
-                        current[j - 1], line[j - 1] = entry, which
-                    while active > 0 and current[active - 1] >= limit:
+                        front[j - 1] = entry
+                    while active > 0 and front[active - 1] >> 32 >= limit:
                         active -= 1
                 if not agreed:
                     break
@@ -328,7 +325,7 @@ def k_index_event(index, e, event, scratch, start):  # type: ignore[no-untyped-d
                 first, stop = offsets[c], offsets[c + 1]
             for i in range(first, stop):
                 q = items[i] if several else left[i]
-                answer = glance(check_code[q], check_word[q], at[(check_code[q] & LOW_HALF) >> 2])
+                answer = glance(check_code[q], check_word[q], at[attribute_of(check_code[q])])
                 if answer == UNSURE:
                     answer = ask(p, e, sight, check_code[q])
                 steps += 1
@@ -364,14 +361,14 @@ def skip_to(entries, j, end, target):  # type: ignore[no-untyped-def]
 
 
 @inline
-def sort_lists(current, line, n):  # type: ignore[no-untyped-def]
+def sort_lists(front, n):  # type: ignore[no-untyped-def]
     for i in range(1, n):
-        entry, which = current[i], line[i]
+        entry = front[i]
         j = i
-        while j > 0 and current[j - 1] > entry:
-            current[j], line[j] = current[j - 1], line[j - 1]
+        while j > 0 and front[j - 1] > entry:
+            front[j] = front[j - 1]
             j -= 1
-        current[j], line[j] = entry, which
+        front[j] = entry
 
 
 @kernel

@@ -4,9 +4,9 @@
     slot s            entries posting[posting_offsets[s] … posting_offsets[s+1]], ascending
 
 A predicate is enumerated: its conjunction is posted in each of its spaces (a REQUIRED entry), or in each of the other
-spaces of its attribute (a FORBIDDEN entry, for predicates that an absent attribute satisfies). A predicate of more spaces
-than a bound is not enumerated, because its share of memory grows with them; spaces are far fewer than values, but an
-attribute may have many.
+spaces of its attribute (a FORBIDDEN entry, for predicates that an absent attribute satisfies). A predicate of more
+spaces than a bound is not enumerated, because its share of memory grows with them; spaces are far fewer than values,
+but an attribute may have many.
 """
 
 from __future__ import annotations

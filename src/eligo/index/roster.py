@@ -1,12 +1,13 @@
 """A roster: conjunctions in the order in which an index comes upon them, with what is left to check of each.
 
     row r    conjunction[r]
-             head[2r], head[2r+1]                           code and word of the check that fails most often
-             tail[tail_offsets[r] … tail_offsets[r+1]]      numbers of the other predicates, likeliest to fail first
+             head[2r], head[2r+1]      code and word of the check that fails most often
+             tail[2i], tail[2i+1]      for i from tail_offsets[r] to tail_offsets[r+1]: the others, in that order
 
 An index leads an event to stretches of rows; `verify` streams through the heads of the stretches, 16 bytes a row, and
-turns to a tail only where the head holds. A conjunction may stand in several rows. Predicates that the way to the row
-guarantees are left out of it.
+turns to a tail only where the head holds. Tails hold the checks themselves, not numbers of predicates: where much
+matches, looking each one up elsewhere took five times as long. A conjunction may stand in several rows. Predicates that
+the way to the row guarantees are left out of it.
 """
 
 from __future__ import annotations
@@ -19,22 +20,20 @@ from numba.experimental import structref
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, FAILS, LOW_HALF, UNSURE, Checks, ask, glance
+from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, FAILS, UNSURE, Checks, ask, attribute_of, glance
 from eligo.jit import define_handle, inline, kernel
 
-ROSTER_ARRAYS = ("conjunction", "head", "tail_offsets", "tail", "check_code", "check_word")
+ROSTER_ARRAYS = ("conjunction", "head", "tail_offsets", "tail")
 
 
 @dataclass(frozen=True)
 class Roster:
-    """The arrays drawn above, and the checks that tails name."""
+    """The arrays drawn above."""
 
     conjunction: I32
     head: I64
     tail_offsets: I32
-    tail: I32
-    check_code: I64
-    check_word: I64
+    tail: I64
 
     def arrays(self) -> Arrays:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -45,13 +44,30 @@ class Roster:
 
 def build_roster(conjunctions: Conjunctions, checks: Checks, rank: I64, order: I32, guaranteed: I32) -> Roster:
     """Rows for the conjunctions order[r]; guaranteed[r] is a predicate that need not be checked there, or -1."""
-    first, tail_offsets, tail = split_rows(conjunctions.offsets, conjunctions.items, rank, order, guaranteed)
-    head = np.empty((len(order), 2), np.int64)
-    head[:] = ALWAYS_CODE, ALWAYS_WORD
-    some = first >= 0
-    head[some, 0] = checks.code[first[some]]
-    head[some, 1] = checks.word[first[some]]
-    return Roster(order, head.reshape(-1), tail_offsets, tail, checks.code, checks.word)
+    split = split_rows(conjunctions.offsets, conjunctions.items, rank, order, guaranteed)
+    return _roster(order, checks, *split)
+
+
+def roster_of(order: I32, offsets: I64, items: I32, checks: Checks, rank: I64) -> Roster:
+    """Rows for the conjunctions order[r], each with only the predicates items[offsets[r]:offsets[r+1]] to check."""
+    rows = np.arange(len(order), dtype=np.int32)
+    return _roster(order, checks, *split_rows(offsets, items, rank, rows, np.full(len(order), -1, np.int32)))
+
+
+def _roster(order: I32, checks: Checks, first: I32, tail_offsets: I32, tail: I32) -> Roster:
+    return Roster(order, interleaved(checks.code, checks.word, first), tail_offsets,
+                  interleaved(checks.code, checks.word, tail))  # fmt: skip
+
+
+@kernel
+def interleaved(code, word, predicates):  # type: ignore[no-untyped-def]
+    """Code and word of each predicate, one after the other; for -1 a check that every event passes."""
+    both = np.empty(2 * len(predicates), np.int64)
+    for i in range(len(predicates)):
+        p = predicates[i]
+        both[2 * i] = code[p] if p >= 0 else ALWAYS_CODE
+        both[2 * i + 1] = word[p] if p >= 0 else ALWAYS_WORD
+    return both
 
 
 @kernel
@@ -98,8 +114,8 @@ define_handle(RosterHandle, RosterHandleType, list(ROSTER_ARRAYS))
 
 
 @kernel
-def make_roster_handle(conjunction, head, tail_offsets, tail, check_code, check_word):  # type: ignore[no-untyped-def]
-    return RosterHandle(conjunction, head, tail_offsets, tail, check_code, check_word)
+def make_roster_handle(conjunction, head, tail_offsets, tail):  # type: ignore[no-untyped-def]
+    return RosterHandle(conjunction, head, tail_offsets, tail)
 
 
 @inline
@@ -111,14 +127,13 @@ def verify(roster, p, e, sight, stretches, count, found, k, counters):  # type: 
     """
     head, at = roster.head, sight.at
     conjunction, tail_offsets, tail = roster.conjunction, roster.tail_offsets, roster.tail
-    check_code, check_word = roster.check_code, roster.check_word
     candidates = evaluations = 0
     for stretch in range(count):
         first, stop = stretches[2 * stretch], stretches[2 * stretch + 1]
         candidates += stop - first
         for row in range(first, stop):
             code = head[2 * row]
-            answer = glance(code, head[2 * row + 1], at[(code & LOW_HALF) >> 2])
+            answer = glance(code, head[2 * row + 1], at[attribute_of(code)])
             if answer == UNSURE:
                 answer = ask(p, e, sight, code)
             if answer == FAILS:
@@ -126,8 +141,8 @@ def verify(roster, p, e, sight, stretches, count, found, k, counters):  # type: 
             i, end = tail_offsets[row], tail_offsets[row + 1]
             while i < end:
                 evaluations += 1
-                code = check_code[tail[i]]
-                answer = glance(code, check_word[tail[i]], at[(code & LOW_HALF) >> 2])
+                code = tail[2 * i]
+                answer = glance(code, tail[2 * i + 1], at[attribute_of(code)])
                 if answer == UNSURE:
                     answer = ask(p, e, sight, code)
                 if answer == FAILS:
