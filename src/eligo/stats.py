@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from eligo.index.registry import AUTO_REASON
 from eligo.segments.rule_set import RuleSet
 
 
@@ -47,10 +48,11 @@ def collect(rules: RuleSet, index: str, evaluator: str) -> Stats:
     total = sum(sizes.values())
     compiled = total - sum(sizes.get(name, 0) for name in own)
     counters = [segment.counters() for segment in view.segments]
-    reason = "a fixed choice: the only index so far" if index == "auto" else "asked for"
-    notes: dict[str, object] = {}
+    reason = AUTO_REASON if index == "auto" else "asked for"
+    notes: dict[str, Any] = {}
     for segment in view.segments:
-        notes.update(segment.index.notes())
+        for name, value in segment.index.notes().items():
+            notes[name] = notes[name] + value if name in notes and isinstance(value, int) else value
     return Stats(
         rules=rules.count,
         conjunctions=sum(len(segment.conjunctions) for segment in view.segments),

@@ -360,7 +360,7 @@ def test_explanations_agree_with_matches(m: Matcher) -> None:
 def test_stats_say_what_there_is(m: Matcher) -> None:
     m.match({"age": 20})
     s = m.stats()
-    assert (s.rules, s["rules"], s.index, s.evaluator) == (3, 3, "scan", "interval")
+    assert (s.rules, s["rules"], s.index, s.evaluator) == (3, 3, "propagation", "interval")
     assert s.candidates > 0
     assert s.bytes["rules/text_data"] > 0
     assert "index" in str(s)

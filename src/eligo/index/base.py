@@ -69,7 +69,7 @@ class Index(ABC):
         """
 
     def notes(self) -> dict[str, object]:
-        """What `stats` should say about this index, beside its size."""
+        """What `stats` should say about this index, beside its size; whole numbers of several segments are added up."""
         return {}
 
     def bytes(self) -> int:

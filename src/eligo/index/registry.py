@@ -9,6 +9,11 @@ INDEXES: Registry[Index] = Registry("eligo.index", "index")
 register = INDEXES.register
 
 
+# What `auto` takes, and why. A fixed rule: it does not look at the rules.
+AUTO = "propagation"
+AUTO_REASON = "a fixed choice: looks at few conjunctions whatever the rules, and builds as fast as scan"
+
+
 def choose(name: str) -> type[Index]:
     """The index of that name; `auto` is a fixed choice among those registered."""
-    return INDEXES.get("scan" if name == "auto" else name, "auto")
+    return INDEXES.get(AUTO if name == "auto" else name, "auto")
