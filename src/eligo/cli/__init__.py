@@ -19,6 +19,7 @@ from eligo.cli.bench import app as bench_app
 from eligo.cli.check import check_rules
 from eligo.cli.compile import compile_rules
 from eligo.cli.explain import explain_event
+from eligo.cli.generate import generate_workload
 from eligo.cli.indexes import list_indexes
 from eligo.cli.match import match_events
 from eligo.cli.terminal import Settings, guarded
@@ -37,6 +38,7 @@ for name, command in (
     ("match", match_events),
     ("explain", explain_event),
     ("check", check_rules),
+    ("generate", generate_workload),
     ("indexes", list_indexes),
     ("warm", warm_cache),
 ):

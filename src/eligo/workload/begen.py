@@ -1,0 +1,127 @@
+"""`begen`: the synthetic workload of be-tree.txt §7.1, with the parameters of its Table 3 and of ps-tree.txt, Table 1.
+
+Base expressions model events; rules are derived from them (`deriving.py`), so that they match at a probability one
+chooses (`tuning.py`) although the space is large.
+
+Dimension selectivity (be-tree.txt, Figure 9) runs from 0.5 to 0.9 where Table 3 has cardinalities 2 to 10: it is
+1 - 1/cardinality, the share of events with the attribute that an equality predicate on it turns away.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from eligo.errors import OptionError
+from eligo.workload.base import Events, Rules, Seed, Workload, workload
+from eligo.workload.deriving import WIDER, Shape, repeated
+from eligo.workload.events import match_probability
+from eligo.workload.tuning import derived, planned
+
+
+@workload("base expressions as events, rules derived from them: any size, skew and match probability (BEGen)")
+def begen(
+    rules: Rules = 100_000,
+    events: Events = 1_000,
+    dimensions: Annotated[int, "attributes that there are"] = 400,
+    cardinality: Annotated[int, "values of an attribute, 0 to cardinality - 1"] = 48,
+    rule_size: Annotated[float, "predicates of a rule, on average"] = 7.0,
+    event_size: Annotated[float, "attributes of an event, on average"] = 15.0,
+    equality: Annotated[float | None, "share of equality predicates; 0.3, with operators=min 1"] = None,
+    operators: Annotated[str, "min (=), low (and in), med (and < <= >= > between), high (and != not in)"] = "med",
+    match: Annotated[float | None, "probability that an event matches a rule; none: as chance has it"] = 0.01,
+    zipf: Annotated[float, "how far a few attributes are preferred: the r-th has weight r^-zipf; 0 to 5"] = 0.0,
+    range_size: Annotated[float, "share of the domain that a between covers, on average"] = 0.12,
+    set_size: Annotated[int, "most values of in and not in"] = 6,
+    dimension_selectivity: Annotated[float | None, "1 - 1/cardinality, if given instead of cardinality"] = None,
+    seed: Seed = 1,
+) -> Workload:
+    """See the top of this file."""
+    if dimension_selectivity is not None:
+        if not 0 <= dimension_selectivity < 1:
+            _refuse(f"dimension_selectivity={dimension_selectivity:g} is not in 0 … 1 (1 itself excluded)")
+        cardinality = round(1 / (1 - dimension_selectivity))
+    if operators not in WIDER:
+        _refuse(f"operators={operators!r} is none of {', '.join(WIDER)}")
+    if equality is None:
+        equality = 1.0 if operators == "min" else 0.3
+    _check(**{name: value for name, value in locals().items() if name in _CHECKED})
+    rng = np.random.default_rng(seed)
+    popularity = np.arange(1, dimensions + 1, dtype=np.float64) ** -zipf
+    # Popular attributes get names anywhere, lest an index gain by the order of names.
+    popularity = popularity[rng.permutation(dimensions)]
+    names = tuple(f"a{number}" for number in range(dimensions))
+    shape = Shape(names, popularity, cardinality, rule_size, event_size, equality, operators, range_size, set_size)
+    plan = planned(shape, rng, rules, events, match)
+    draft = derived(shape, rng, plan, rules)
+    shown = plan.bases.take(rng.permutation(np.arange(events) % len(plan.bases)))
+    return Workload(
+        "begen",
+        {
+            "rules": rules, "events": events, "dimensions": dimensions, "cardinality": cardinality,
+            "rule_size": rule_size, "event_size": event_size, "equality": equality, "operators": operators,
+            "match": match, "zipf": zipf, "range_size": range_size, "set_size": set_size,
+            "dimension_selectivity": dimension_selectivity, "seed": seed,
+        },
+        draft,
+        shown.table(),
+        {
+            "match": match_probability(draft, plan.bases),
+            "bases": len(plan.bases),
+            "rule_size": draft.predicates / rules,
+            "event_size": len(shown.attribute) / events,
+            "equality": float((draft.operator == 0).mean()),
+            "repeated": float(repeated(draft).mean()),
+        },
+    )  # fmt: skip
+
+
+_CHECKED = (
+    "dimensions", "cardinality", "rule_size", "event_size", "equality", "operators", "match", "zipf", "range_size",
+    "set_size",
+)  # fmt: skip
+
+
+def _check(
+    dimensions: int,
+    cardinality: int,
+    rule_size: float,
+    event_size: float,
+    equality: float,
+    operators: str,
+    match: float | None,
+    zipf: float,
+    range_size: float,
+    set_size: int,
+) -> None:
+    """Refuse what cannot be made."""
+    if rule_size < 1:
+        _refuse(f"rule_size={rule_size:g}: a rule has one predicate or more")
+    if rule_size > event_size:
+        _refuse(
+            f"rule_size={rule_size:g} is over event_size={event_size:g}: a rule's predicates are some of an event's "
+            f"attributes; give larger events or smaller rules"
+        )
+    if event_size > dimensions:
+        _refuse(f"event_size={event_size:g} is over dimensions={dimensions}: an event has an attribute once")
+    if not 0 <= equality <= 1:
+        _refuse(f"equality={equality:g} is no share: give 0 … 1")
+    if operators == "min" and equality < 1:
+        _refuse(f"operators=min has no other operator than =, so equality={equality:g} cannot be; give 1")
+    if cardinality < 1:
+        _refuse(f"cardinality={cardinality}: an attribute has one value or more")
+    if cardinality == 1 and equality < 1:
+        _refuse("cardinality=1 leaves no room for ranges, sets or !=: give 2 or more, or equality=1")
+    if match is not None and not 0 < match <= 0.5:
+        _refuse(f"match={match:g} is not in 0 … 0.5 (0 excluded): events are two different ones at least")
+    if not 0 <= zipf <= 5:
+        _refuse(f"zipf={zipf:g} is not in 0 … 5")
+    if not 0 < range_size <= 1:
+        _refuse(f"range_size={range_size:g} is no share of the domain: give above 0, up to 1")
+    if set_size < 2:
+        _refuse(f"set_size={set_size}: in and not in have up to 2 values or more")
+
+
+def _refuse(reason: str) -> None:
+    raise OptionError(f"begen: {reason}")
