@@ -1,113 +1,17 @@
 """Labels: where each conjunction stands in its rule's tree (complex-boolean-expressions.txt §3.1 and §4.2).
 
-Rules whose tree needs no label are told apart first. Any leaf whose interval is the whole of its rule's (the only
-conjunction of a rule, a conjunction under the root's OR) completes the rule by itself:
+Interval labels have a begin and an end, from 1 to the rule's own leaf count M. Invariants of a valid labelling (§4.1):
+children of an OR have its interval; children of an AND divide it between them; no two children of ANDs, first children
+apart, begin at the same place. An AND of one child gives it the whole interval.
 
-    direct[direct_offsets[c] … [c+1]]     rules that conjunction c completes alone
-    leaf[leaf_offsets[c] … [c+1]]         leaves where it stands otherwise, as numbers of the two arrays below
-    begin, end                            intervals of those leaves, from 1 to the rule's own leaf count
-    rule_leaves[n] … rule_leaves[n+1]     leaves of rule n, in ascending order of begin
-    span[n]                               the rule's leaf count M, where its interval ends
-    leaf_rule                             the rule of every leaf
-
-Invariants of a valid labelling (§4.1): children of an OR have its interval; children of an AND divide it between
-them; no two children of ANDs, first children apart, begin at the same place. An AND of one child gives it the whole
-interval.
+Dewey labels are the numbers of the children on the way from the root, the last child of an AND marked.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
 import numpy as np
 
-from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.jit import kernel
-
-
-@dataclass(frozen=True)
-class IntervalLabels:
-    """The arrays drawn above."""
-
-    direct_offsets: I32
-    direct: I32
-    leaf_offsets: I32
-    leaf: I32
-    begin: I32
-    end: I32
-    rule_leaves: I32
-    span: I32
-    leaf_rule: I32
-
-    def arrays(self) -> Arrays:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def interval_labels(compiled: Compiled) -> IntervalLabels:
-    """Label every tree."""
-    arrays = interval_arrays(compiled.tree, compiled.tree_offsets, compiled.conjunctions)
-    direct_offsets, direct, leaf_offsets, leaf, begin, end, rule_leaves, span, leaf_rule = arrays
-    if len(end) == 0 or int(span.max()) < 65536:
-        begin, end = begin.astype(np.uint16), end.astype(np.uint16)
-    return IntervalLabels(direct_offsets, direct, leaf_offsets, leaf, begin, end, rule_leaves, span, leaf_rule)
-
-
-@kernel
-def interval_arrays(tree, offsets, conjunctions):  # type: ignore[no-untyped-def]
-    """The arrays drawn at the top of this file: one walk to count, one to put everything in its place."""
-    begins, ends, span = label_intervals(tree, offsets)
-    rules = len(offsets) - 1
-    direct_offsets, leaf_offsets = np.zeros(conjunctions + 1, np.int32), np.zeros(conjunctions + 1, np.int32)
-    rule_leaves = np.zeros(rules + 1, np.int32)
-    last = np.full(conjunctions, -1, np.int32)  # the last rule that a conjunction completes: a rule may name it twice
-    widest = 0
-    for r in range(rules):
-        widest = max(widest, span[r])
-        for t in range(offsets[r], offsets[r + 1]):
-            c = tree[t]
-            if c < 0:
-                continue
-            if begins[t] != 1 or ends[t] != span[r]:
-                leaf_offsets[c + 1] += 1
-                rule_leaves[r + 1] += 1
-            elif last[c] != r:
-                last[c] = r
-                direct_offsets[c + 1] += 1
-    for c in range(conjunctions):
-        direct_offsets[c + 1] += direct_offsets[c]
-        leaf_offsets[c + 1] += leaf_offsets[c]
-    for r in range(rules):
-        rule_leaves[r + 1] += rule_leaves[r]
-    leaves = rule_leaves[rules]
-    direct, leaf = np.empty(direct_offsets[conjunctions], np.int32), np.empty(leaves, np.int32)
-    begin, end, leaf_rule = np.empty(leaves, np.int32), np.empty(leaves, np.int32), np.empty(leaves, np.int32)
-    next_direct, next_leaf = direct_offsets[:-1].copy(), leaf_offsets[:-1].copy()
-    last[:] = -1
-    starts = np.zeros(widest + 2, np.int32)  # counting sort of a rule's leaves by begin
-    for r in range(rules):
-        some = rule_leaves[r + 1] > rule_leaves[r]
-        if some:
-            starts[: span[r] + 2] = 0
-            for t in range(offsets[r], offsets[r + 1]):
-                if tree[t] >= 0 and (begins[t] != 1 or ends[t] != span[r]):
-                    starts[begins[t] + 1] += 1
-            for x in range(span[r] + 1):
-                starts[x + 1] += starts[x]
-        for t in range(offsets[r], offsets[r + 1]):
-            c = tree[t]
-            if c < 0:
-                continue
-            if begins[t] != 1 or ends[t] != span[r]:
-                at = rule_leaves[r] + starts[begins[t]]
-                starts[begins[t]] += 1
-                begin[at], end[at], leaf_rule[at] = begins[t], ends[t], r
-                leaf[next_leaf[c]] = at
-                next_leaf[c] += 1
-            elif last[c] != r:
-                last[c] = r
-                direct[next_direct[c]] = r
-                next_direct[c] += 1
-    return direct_offsets, direct, leaf_offsets, leaf, begin, end, rule_leaves, span, leaf_rule
 
 
 @kernel

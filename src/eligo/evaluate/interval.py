@@ -1,11 +1,12 @@
 """`interval`: satisfied leaves must cover the rule's interval without overlap (complex-boolean-expressions.txt §4).
 
-A conjunction that covers the whole interval completes its rule at once. For the others, MATCH (Algorithm 5) walks the
-rule's leaves in ascending order of begin; they are stored in that order, so satisfied leaves are marked and the
-rule's stretch of marks is walked: nothing is sorted.
+    leaf l    span[l] = begin | end << 8 for rules of at most 63 leaves, in ascending order of begin;
+              wide_span[2 l], wide_span[2 l + 1] = begin, end where there are larger rules, else empty
 
-    state[n]    0 untouched, 1 has a satisfied leaf, 2 matched        marks[l]   whether leaf l is satisfied
-    reached[x]  the number of the walk in which a cover of 1 … x was found, so that nothing needs to be cleared
+A conjunction that covers the whole interval completes its rule at once (leaves.py). For the others MATCH (Algorithm 5)
+goes through the satisfied leaves in ascending order of begin, which is the order of the bits in the rule's mask. The
+paper's array `matched` is a word for rules of up to 63 leaves: bit x says that some leaves cover 1 … x. A rule is given
+up at the first leaf that begins behind all that is covered, and done when bit M is set.
 """
 
 from __future__ import annotations
@@ -15,25 +16,32 @@ from numba import types
 from numba.experimental import structref
 
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
-from eligo.compile.labels import IntervalLabels, interval_labels
-from eligo.evaluate.base import Evaluator, EvaluatorScratch
+from eligo.compile.labels import label_intervals
+from eligo.evaluate.base import Evaluator
+from eligo.evaluate.leaves import (
+    DONE,
+    EVERYTHING,
+    LEAVES,
+    NARROW,
+    GroupScratch,
+    Leaves,
+    build_leaves,
+    finish,
+    group_leaves,
+    group_one,
+)
 from eligo.evaluate.registry import register
 from eligo.jit import define_handle, inline, kernel, trailing_zeros
 
 
-class _IntervalScratch(EvaluatorScratch):
-    def __init__(self, labels: IntervalLabels) -> None:
-        rules = len(labels.span)
-        super().__init__(rules)
-        self.handle = make_interval_scratch(
-            np.zeros(rules, np.uint8),
-            np.zeros(len(labels.begin), np.uint8),
-            np.zeros(rules, np.int32),
-            np.zeros(int(labels.span.max(initial=0)) + 1, np.int64),
-            np.zeros(1, np.int64),
-            np.zeros((rules + 63) // 64, np.uint64),
-            self.matched,
-        )
+class IntervalScratch(GroupScratch):
+    """For large rules, `reached[x]` is the number of the walk in which a cover of 1 … x was found."""
+
+    def __init__(self, leaves: Leaves) -> None:
+        super().__init__(leaves)
+        widest = int(leaves.size.max(initial=0)) if len(leaves.wide) else 0
+        self.reached = np.zeros(widest + 2, np.int64)
+        self.walk = np.zeros(1, np.int64)
 
 
 @register
@@ -43,181 +51,166 @@ class Interval(Evaluator):
     name = "interval"
     summary = "satisfied leaves must cover the rule's interval without overlap (interval IDs)"
 
-    def __init__(self, labels: IntervalLabels) -> None:
-        self.labels = labels
-        self.handle = make_label_handle(*labels.arrays().values())
+    def __init__(self, leaves: Leaves, span: U8, wide_span: I32) -> None:
+        self.leaves, self.span, self.wide_span = leaves, span, wide_span
+        self.group_handle = leaves.handle()
+        self.handle = make_interval(self.group_handle, leaves.leaf_start, leaves.size, span, wide_span)
 
     @classmethod
     def build(cls, compiled: Compiled) -> Interval:
-        return cls(interval_labels(compiled))
+        leaves, token = build_leaves(compiled, by_begin=True)
+        begin, end, _ = label_intervals(compiled.tree, compiled.tree_offsets)
+        begin, end = begin[token], end[token]
+        span = (begin.astype(np.uint8).astype(np.uint16)) | (end.astype(np.uint8).astype(np.uint16) << 8)
+        wide = np.stack((begin, end), 1).reshape(-1) if len(leaves.wide) else np.zeros(0, np.int32)
+        return cls(leaves, span, wide)
 
     @classmethod
     def restore(cls, compiled: Compiled, arrays: Arrays) -> Interval:
-        return cls(IntervalLabels(**arrays))
+        return cls(Leaves(*(arrays[name] for name in LEAVES)), arrays["span"], arrays["wide_span"])
 
     def arrays(self) -> Arrays:
-        return self.labels.arrays()
+        return {**self.leaves.arrays(), "span": self.span, "wide_span": self.wide_span}
 
-    def scratch(self) -> _IntervalScratch:
-        return _IntervalScratch(self.labels)
+    def scratch(self) -> IntervalScratch:
+        return IntervalScratch(self.leaves)
 
-    def evaluate(self, found: I32, count: int, allowed: U8, scratch: _IntervalScratch) -> int:
-        return interval_one(self.handle, found, count, allowed, scratch.handle)  # type: ignore[no-any-return]
+    def evaluate(self, found: I32, count: int, allowed: U8, scratch: IntervalScratch) -> int:
+        return interval_one(  # type: ignore[no-any-return]
+            self.handle, found, count, allowed, scratch.group, scratch.reached, scratch.walk
+        )
 
-    def group(self, found: I32, count: int, scratch: _IntervalScratch) -> int:
-        return interval_group_one(self.handle, found, count, scratch.handle)  # type: ignore[no-any-return]
+    def group(self, found: I32, count: int, scratch: IntervalScratch) -> int:
+        return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
 
-    def complete(self, touched: int, allowed: U8, scratch: _IntervalScratch) -> int:
-        return interval_complete_one(self.handle, touched, allowed, scratch.handle)  # type: ignore[no-any-return]
+    def complete(self, touched: int, allowed: U8, scratch: IntervalScratch) -> int:
+        return interval_complete(  # type: ignore[no-any-return]
+            self.handle, touched, allowed, scratch.group, scratch.reached, scratch.walk
+        )
 
     def evaluate_batch(
-        self, found: I32, offsets: I64, events: int, allowed: U8, scratch: _IntervalScratch, ends: I64
+        self, found: I32, offsets: I64, events: int, allowed: U8, scratch: IntervalScratch, ends: I64
     ) -> int:
-        return interval_batch(self.handle, found, offsets, events, allowed, scratch.handle, ends)  # type: ignore[no-any-return]
-
-
-_LABELS = ("direct_offsets", "direct", "leaf_offsets", "leaf", "begin", "end", "rule_leaves", "span", "leaf_rule")
-_SCRATCH = ("state", "marks", "touched", "reached", "walk", "bits", "matched")
-
-
-@structref.register
-class LabelHandleType(types.StructRef):
-    """The arrays of `IntervalLabels` as one argument of kernels."""
-
-
-class LabelHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(LabelHandle, LabelHandleType, list(_LABELS))
+        return interval_batch(  # type: ignore[no-any-return]
+            self.handle, found, offsets, events, allowed, scratch.group, scratch.reached, scratch.walk, ends
+        )
 
 
 @structref.register
-class IntervalScratchType(types.StructRef):
-    """The arrays of one evaluation at a time."""
+class IntervalHandleType(types.StructRef):
+    """The labels as one argument of kernels."""
 
 
-class IntervalScratch(structref.StructRefProxy):
+class IntervalHandle(structref.StructRefProxy):
     pass
 
 
-define_handle(IntervalScratch, IntervalScratchType, list(_SCRATCH))
+define_handle(IntervalHandle, IntervalHandleType, ("leaves", "leaf_start", "size", "span", "wide_span"))
 
 
 @kernel
-def make_label_handle(direct_offsets, direct, leaf_offsets, leaf, begin, end, rule_leaves, span, leaf_rule):  # type: ignore[no-untyped-def]
-    return LabelHandle(direct_offsets, direct, leaf_offsets, leaf, begin, end, rule_leaves, span, leaf_rule)
-
-
-@kernel
-def make_interval_scratch(state, marks, touched, reached, walk, bits, matched):  # type: ignore[no-untyped-def]
-    return IntervalScratch(state, marks, touched, reached, walk, bits, matched)
+def make_interval(leaves, leaf_start, size, span, wide_span):  # type: ignore[no-untyped-def]
+    return IntervalHandle(leaves, leaf_start, size, span, wide_span)
 
 
 @inline
-def group_leaves(labels, found, first, stop, w):  # type: ignore[no-untyped-def]
-    """Mark the leaves of found[first:stop] and list their rules in `touched`; how many."""
-    # Arrays are taken out of their handles before the loops: reading a handle's field counts a reference each time.
-    state, marks, touched = w.state, w.marks, w.touched
-    direct_offsets, direct = labels.direct_offsets, labels.direct
-    leaf_offsets, leaves, leaf_rule = labels.leaf_offsets, labels.leaf, labels.leaf_rule
-    n = 0
-    for i in range(first, stop):
-        c = found[i]
-        for d in range(direct_offsets[c], direct_offsets[c + 1]):
-            rule = direct[d]
-            if state[rule] == 0:
-                touched[n] = rule
-                n += 1
-            state[rule] = 2
-        for d in range(leaf_offsets[c], leaf_offsets[c + 1]):
-            leaf = leaves[d]
-            rule = leaf_rule[leaf]
-            if state[rule] == 0:
-                touched[n] = rule
-                n += 1
-                state[rule] = 1
-            marks[leaf] = 1
-    return n
-
-
-@inline
-def complete_rules(labels, n, allowed, w, start):  # type: ignore[no-untyped-def]
-    """The complete ones of the n touched rules, ascending, into matched from `start` on; where they end."""
-    state, marks, touched, reached, matched = w.state, w.marks, w.touched, w.reached, w.matched
-    begin, end, rule_leaves, span = labels.begin, labels.end, labels.rule_leaves, labels.span
+def complete_intervals(labels, n, allowed, g, reached, walks, start):  # type: ignore[no-untyped-def]
+    """The complete ones of the n touched rules, and those grouping found, ascending into matched; where they end."""
+    mask, marks, touched, matched = g.mask, g.marks, g.touched, g.matched
+    leaf_start, size, span, wide_span = labels.leaf_start, labels.size, labels.span, labels.wide_span
     all_allowed = len(allowed) == 0
-    k = start
-    walk = w.walk[0]
+    straight = g.counts[0]
+    k = straight
+    if n == EVERYTHING:
+        k = complete_everything(labels, g, reached, walks, allowed, k)
+        return k if straight == start else finish(g, start, straight, k, allowed)  # rules came in their order
     for i in range(n):
         rule = touched[i]
-        # MATCH (Algorithm 5) over the marked leaves; takes the marks away.
-        walk += 1
-        reached[0] = walk
-        for leaf in range(rule_leaves[rule], rule_leaves[rule + 1]):
-            if marks[leaf]:
-                marks[leaf] = 0
-                if reached[begin[leaf] - 1] == walk:
-                    reached[end[leaf]] = walk
-        if (state[rule] == 2 or reached[span[rule]] == walk) and (all_allowed or allowed[rule]):
+        left = mask[rule]
+        mask[rule] = 0
+        first = leaf_start[rule]
+        complete = left & DONE != 0
+        if size[rule] <= NARROW:
+            # MATCH (Algorithm 5); `cover` is the paper's array `matched`.
+            cover = np.uint64(1)
+            left = np.uint64(0) if complete else left
+            while left:
+                label = span[first + np.int64(trailing_zeros(left))]
+                left &= left - np.uint64(1)
+                tail = cover >> np.uint64((label & 255) - 1)
+                if tail == 0:
+                    break
+                cover |= (tail & np.uint64(1)) << np.uint64(label >> 8)
+            complete |= (cover >> np.uint64(size[rule])) & np.uint64(1) != 0
+        else:
+            walks[0] += 1
+            walk = walks[0]
+            reached[0] = walk
+            for leaf in range(first, leaf_start[rule + 1]):
+                if marks[leaf]:
+                    marks[leaf] = 0
+                    if reached[wide_span[2 * leaf] - 1] == walk:
+                        reached[wide_span[2 * leaf + 1]] = walk
+            complete |= reached[size[rule]] == walk
+        if complete and (all_allowed or allowed[rule]):
             matched[k] = rule
             k += 1
-        state[rule] = 0
-    w.walk[0] = walk
-    in_order(matched, start, k, w.bits)
+    return finish(g, start, straight, k, allowed)
+
+
+@inline
+def complete_everything(labels, g, reached, walks, allowed, k):  # type: ignore[no-untyped-def]
+    """The complete ones of all rules into `matched` from k on; where they end. MATCH without a branch for a leaf."""
+    mask, truth, matched, leaf_conjunction = g.mask, g.truth, g.matched, labels.leaves.leaf_conjunction
+    leaf_start, size, span, wide_span = labels.leaf_start, labels.size, labels.span, labels.wide_span
+    all_allowed = len(allowed) == 0
+    one = np.uint64(1)
+    for rule in range(len(size)):
+        first, stop = leaf_start[rule], leaf_start[rule + 1]
+        complete = mask[rule] != 0
+        mask[rule] = 0
+        if size[rule] <= NARROW:
+            cover = np.uint64(size[rule] > 0)  # a rule without leaves is never true
+            for leaf in range(first, stop):
+                c, label = leaf_conjunction[leaf], span[leaf]
+                holds = truth[c >> 6] >> np.uint64(c & 63) & (cover >> np.uint64((label & 255) - 1)) & one
+                cover |= holds << np.uint64(label >> 8)
+            complete |= (cover >> np.uint64(size[rule])) & one != 0
+        else:
+            walks[0] += 1
+            walk = walks[0]
+            reached[0] = walk
+            for leaf in range(first, stop):
+                c = leaf_conjunction[leaf]
+                if truth[c >> 6] >> np.uint64(c & 63) & one and reached[wide_span[2 * leaf] - 1] == walk:
+                    reached[wide_span[2 * leaf + 1]] = walk
+            complete |= reached[size[rule]] == walk
+        matched[k] = rule  # no branch: half of the rules may match
+        k += complete and (all_allowed or allowed[rule] != 0)
+    for word in range(len(truth)):
+        truth[word] = 0
     return k
 
 
-@inline
-def in_order(matched, start, stop, bits):  # type: ignore[no-untyped-def]
-    """Sort matched[start:stop], all different: few by insertion, many by a bit for each rule."""
-    if stop - start <= 32:
-        for i in range(start + 1, stop):
-            value = matched[i]
-            j = i - 1
-            while j >= start and matched[j] > value:
-                matched[j + 1] = matched[j]
-                j -= 1
-            matched[j + 1] = value
-        return
-    if (stop - start) * 16 < len(bits):
-        matched[start:stop].sort()
-        return
-    for i in range(start, stop):
-        bits[matched[i] >> 6] |= np.uint64(1) << np.uint64(matched[i] & 63)
-    k = start
-    for word in range(len(bits)):
-        left = bits[word]
-        bits[word] = 0
-        while left:
-            matched[k] = (word << 6) + trailing_zeros(left)
-            k += 1
-            left &= left - np.uint64(1)
+@kernel
+def interval_complete(labels, touched, allowed, g, reached, walks):  # type: ignore[no-untyped-def]
+    return complete_intervals(labels, touched, allowed, g, reached, walks, 0)
 
 
 @kernel
-def interval_group_one(labels, found, count, w):  # type: ignore[no-untyped-def]
-    return group_leaves(labels, found, 0, count, w)
+def interval_one(labels, found, count, allowed, g, reached, walks):  # type: ignore[no-untyped-def]
+    touched = group_leaves(labels.leaves, found, 0, count, g, 0)
+    return complete_intervals(labels, touched, allowed, g, reached, walks, 0)
 
 
 @kernel
-def interval_complete_one(labels, touched, allowed, w):  # type: ignore[no-untyped-def]
-    return complete_rules(labels, touched, allowed, w, 0)
-
-
-@kernel
-def interval_one(labels, found, count, allowed, w):  # type: ignore[no-untyped-def]
-    return complete_rules(labels, group_leaves(labels, found, 0, count, w), allowed, w, 0)
-
-
-@kernel
-def interval_batch(labels, found, offsets, events, allowed, w, ends):  # type: ignore[no-untyped-def]
+def interval_batch(labels, found, offsets, events, allowed, g, reached, walks, ends):  # type: ignore[no-untyped-def]
     k = 0
     ends[0] = 0
     i = 0
-    while i < events and len(w.matched) - k >= len(w.state):
-        touched = group_leaves(labels, found, offsets[i], offsets[i + 1], w)
-        k = complete_rules(labels, touched, allowed, w, k)
+    while i < events and len(g.matched) - k >= len(g.mask):
+        touched = group_leaves(labels.leaves, found, offsets[i], offsets[i + 1], g, k)
+        k = complete_intervals(labels, touched, allowed, g, reached, walks, k)
         i += 1
         ends[i] = k
     return i

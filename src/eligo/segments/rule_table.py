@@ -27,6 +27,8 @@ from eligo.jit import kernel
 
 RuleId = str | int
 
+_MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
+
 
 def is_id(rule: object) -> TypeGuard[RuleId]:
     """Whether this could be the id of a rule: valid text, or an integer of 64 bits, and no Boolean."""
@@ -82,12 +84,14 @@ class RuleTable:
             return int(self.ids[row])
         return bytes(self.id_data[self.id_offsets[row] : self.id_offsets[row + 1]]).decode()
 
-    def id_list(self, rows: Iterable[int]) -> list[RuleId]:
+    def id_list(self, rows: I32) -> list[RuleId]:
         """The ids of some rows."""
         if len(self.ids):
-            return [int(self.ids[row]) for row in rows]
+            return self.ids[rows].tolist()  # type: ignore[no-any-return]
+        if len(rows) > _MANY:
+            return self.id_array().take(pa.array(rows)).to_pylist()  # type: ignore[no-any-return]
         data, offsets = self.id_data, self.id_offsets
-        return [bytes(data[offsets[row] : offsets[row + 1]]).decode() for row in rows]
+        return [bytes(data[offsets[row] : offsets[row + 1]]).decode() for row in rows.tolist()]
 
     def id_array(self) -> pa.Array:
         """All ids as an Arrow array over the same memory."""

@@ -79,7 +79,7 @@ class View:
             return []
         if len(found) == 1:
             segment, rows = found[0]
-            return segment.table.id_list(rows[:limit].tolist())
+            return segment.table.id_list(rows[:limit])
         parts = np.repeat(np.arange(len(found)), [len(rows) for _, rows in found])
         rows = np.concatenate([rows for _, rows in found])
         order = np.argsort(np.concatenate([segment.table.sequence[rows] for segment, rows in found]))[:limit]

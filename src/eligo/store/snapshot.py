@@ -37,7 +37,7 @@ from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.segments.view import ALL
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 _OURS = re.compile(r"manifest\.json|(strings|segment)-[0-9a-f]{32}\.bin|(manifest|strings|segment)-[0-9a-f]{32}\.tmp")
 
@@ -174,6 +174,11 @@ def _read_manifest(directory: Path) -> tuple[Content, bytes]:
         if written > FORMAT:
             raise SnapshotError(
                 f"{path}: format {written}, written by a newer eligo; this one reads up to {FORMAT}: upgrade it"
+            )
+        if written < FORMAT:
+            raise SnapshotError(
+                f"{path}: format {written}, written by an older eligo; this one reads {FORMAT}: make the snapshot "
+                f"again from its rules"
             )
         manifest = msgspec.json.decode(raw, type=Manifest)
     except msgspec.DecodeError as error:

@@ -119,12 +119,13 @@ def test_truncated_missing_and_foreign_files_are_named(path: Path, tmp_path: Pat
             eligo.open(place)
 
 
-def test_a_newer_format_is_refused(path: Path) -> None:
+@pytest.mark.parametrize(("step", "message"), [(1, "newer"), (-1, "older")])
+def test_another_format_is_refused(path: Path, step: int, message: str) -> None:
     filled(3).save(path)
     manifest = path / "manifest.json"
     content = msgspec.json.decode(manifest.read_bytes())
-    manifest.write_bytes(msgspec.json.encode({**content, "format": snapshot.FORMAT + 1}))
-    with pytest.raises(eligo.SnapshotError, match="newer"):
+    manifest.write_bytes(msgspec.json.encode({**content, "format": snapshot.FORMAT + step}))
+    with pytest.raises(eligo.SnapshotError, match=message):
         eligo.open(path)
 
 
