@@ -1,1 +1,9 @@
-"""Measurements, by name: `eligo bench run NAME --json FILE`, then `eligo bench report FILE -o docs/performance.md`."""
+"""Measurements: `eligo bench run`, then `eligo bench report`. See docs/benchmarks.md.
+
+experiments  every figure of the papers, one line each       campaign   their points, one after another, into a file
+prepare      rules compiled and events encoded, once         harness    one comparison from beginning to end
+contenders   whoever matches: our indexes, and others        verify     all say the same, and so does the reference
+timing       everyone in turn, again and again               inserts    single additions
+results      the file                                        tables, report, plots, page   what is made of it
+foundation   figures of the matcher itself                   machine, progress
+"""

@@ -69,7 +69,7 @@ def run(rules: int, say: Say) -> dict[str, Any]:
     say("one event and a batch against 100 rules")
     result |= _overhead()
     say(f"loading {rules:,} rules")
-    large = eligo.Matcher()
+    large = eligo.Matcher(index="scan")
     large.add_many(enumerate(rule_texts(rules)))
     say("scan, one event after another")
     result |= _scan(large)

@@ -2,22 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+from eligo.bench import tables
 
 HEAD = """# Performance
 
-Written by `{command}` from what `eligo bench run {names}` measured. Do not edit: measure again.
+Written by `{command}` from what `eligo bench run` measured. Do not edit: measure again, as
+[benchmarks.md](benchmarks.md) says.
 
 Machine: {machine}. Such machines are shared and noisy: compare figures within one table, not between machines.
+"""
+
+KEY = """## Comparisons
+
+Each table is one run: the same rules and events for everyone, answers verified first, everyone timed in turn, several
+times. Of the means of the repetitions the best is given; *quiet* is the mean over the events of each one's best
+repetition, which other processes hardly touch, and is what plots and tables with several columns show. × is how many
+times faster than the baseline: the median over the repetitions and between what it lay. A time of an event is index,
+grouping and evaluation, one event at a time; encoding and making ids are apart. See [benchmarks.md](benchmarks.md).
 """
 
 
 def report(results: list[dict[str, Any]], command: str) -> str:
     """All results as one Markdown page."""
-    names = ", ".join(result["name"] for result in results)
-    parts = [HEAD.format(command=command, names=names, machine=results[0]["machine"])]
-    parts += [_foundation(result["result"]) for result in results if result["name"] == "foundation"]
+    machines = "; and ".join(dict.fromkeys(result["machine"] for result in results))
+    parts = [HEAD.format(command=command, machine=machines)]
+    parts += [_foundation(result["result"]) for result in results if result.get("name") == "foundation"]
+    experiments = [experiment for result in results for experiment in result.get("experiments", [])]
+    if experiments:
+        parts.append(KEY)
+    parts += ["\n".join(_experiment(experiment)) for experiment in experiments]
     return "\n".join(parts)
+
+
+def _experiment(experiment: dict[str, Any]) -> Iterator[str]:
+    yield f"### {experiment['name']}: {experiment['title']}"
+    yield ""
+    for line in notes(experiment):
+        yield line
+        yield ""
+    for title, columns, rows in everything(experiment):
+        if title:
+            yield f"{title[0].upper()}{title[1:]}:"
+            yield ""
+        yield from markdown(columns, rows)
+        yield ""
+
+
+def everything(experiment: dict[str, Any]) -> Iterator[tables.Table]:
+    """All tables of an experiment, for a page."""
+    table = tables.varied(experiment)
+    if table is not None:
+        yield table
+    for point in experiment["points"]:
+        prefix = f"{point['label']}: " if point["label"] else ""
+        some = tables.detailed(point) if tables.in_full(experiment) else []
+        some += tables.judgement(point, experiment)
+        some += [tables.outside(point["outside"])] if "outside" in point else []
+        for title, columns, rows in some:
+            yield f"{prefix}{title}", columns, rows
+
+
+def notes(experiment: dict[str, Any]) -> Iterator[str]:
+    """What a reader has to know about an experiment: parameters, what was verified, who was left out."""
+    points = experiment["points"]
+    if not points:
+        yield "Nothing could be measured."
+        return
+    fixed = {k: v for k, v in points[0]["parameters"].items() if all(p["parameters"].get(k) == v for p in points)}
+    shown = ", ".join(f"{name} {_value(value)}" for name, value in fixed.items() if value is not None)
+    workloads = " and ".join(dict.fromkeys(f"`{point['workload']}`" for point in points))
+    first = points[0]
+    events = min(point["verified"]["events"] for point in points)
+    pairs = min(point["verified"]["reference_pairs"] for point in points)
+    scale = f" At scale {experiment['scale']:g}." if experiment.get("scale", 1) != 1 else ""
+    yield f"Workload {workloads}: {shown}.{scale} Absent attributes: {first['absent']}."
+    yield (
+        f"All contenders gave the same rules for {tables.plural(events, 'event')}, and the reference agreed on "
+        f"{pairs:,} pairs of an event and a rule; {tables.plural(first['repeat'], 'repetition')}. What all indexes "
+        f"share takes {tables.size(first['shared_bytes'])}; encoding an event takes "
+        f"{tables.duration(first['encode_ns'])} in a table and {tables.duration(first['encode_dict_ns'])} as a dict; "
+        f"reading the clock adds {first['clock_ns']:.0f} ns to a phase."
+    )
+    gone = {**experiment["left_out"]}
+    for point in points:
+        gone |= point["left_out"] | point.get("outside", {}).get("left_out", {})
+    if gone:
+        yield "Left out: " + "; ".join(f"{name} ({reason})" for name, reason in gone.items()) + "."
+    remarks = {
+        f"{name}: {key} {_value(value)}"
+        for point in points[:1]
+        for name, figures in point["contenders"].items()
+        for key, value in figures["notes"].items()
+    }
+    if remarks and len(points) == 1:
+        yield "Notes of the indexes: " + "; ".join(sorted(remarks)) + "."
+
+
+def _value(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def markdown(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """A table; numbers to the right."""
+    yield f"| {' | '.join(columns)} |"
+    yield f"|---{'|---:' * (len(columns) - 1)}|"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', '/') for cell in row)} |"
 
 
 def _foundation(r: dict[str, Any]) -> str:

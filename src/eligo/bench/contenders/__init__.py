@@ -1,0 +1,1 @@
+"""Whoever can be measured: `base.py` says what a contender is, `indexed.py` has our own, `outside.py` the others."""

@@ -1,0 +1,267 @@
+"""Every figure and table of the four papers' evaluations, and our own, as one table.
+
+A line gives the name, what is on the axes, the workload with its fixed parameters, what varies, who takes part, and
+what the figure shows (`experiment.py`). To add one, add a line; `eligo bench list` and the tests find it.
+
+Where a paper's text leaves a value open, ours is chosen and said here or beside the line. be-tree.txt names no exponent
+for its Zipf workloads, but says that an event satisfies at least one predicate of 80–90% of the rules (§7.3.2). With
+20,000 rules of `begen` that share is 10% for a uniform choice of attributes, 50% for an exponent of 1, 74% for 1.5 and
+83% for 2: so it is 2. The defaults of ps-tree.txt Table 1 are bold in print and lost in the text: here 40% equality,
+Med, uniform, and otherwise what its sections say.
+
+The rules of these two papers are single conjunctions, so what their figures call matching is our index phase; result
+files have all phases.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eligo.bench.experiment import Experiment, Parameters, Point
+
+CLASSIC = ("scan", "counting", "k-index", "propagation", "op-index", "gryphon")
+BE = ("scan", "counting", "k-index", "gryphon", "propagation", "be-tree", "be-tree-batch")
+PS = ("scan", "k-index", "propagation", "op-index", "be-tree", "pst-bloom", "pst-hash")
+STAB = ("scan", "stab-cluster", "stab-interval", "stab-hybrid", "segment-tree", "interval-tree")
+TREES = ("interval", "dewey", "dnf", "walk", "scan")
+
+K, M = 1_000, 1_000_000
+ZIPF = 2.0
+LAWS = (("a", "uniform", 0.0), ("b", "Zipf", ZIPF))
+
+
+def begen(rules: int = M, **others: Any) -> Parameters:
+    """be-tree.txt Table 3, the values that most of its columns share."""
+    base: Parameters = {
+        "rules": rules, "dimensions": 400, "cardinality": 48, "rule_size": 7, "event_size": 15, "range_size": 0.12,
+        "equality": 0.3, "operators": "med", "match": 0.01,
+    }  # fmt: skip
+    return base | others
+
+
+def dense(dimensions: int = 100, **others: Any) -> Parameters:
+    """ps-tree.txt Table 1: the dense workload; with 30,000 dimensions the sparse one."""
+    base: Parameters = {
+        "rules": M, "dimensions": dimensions, "cardinality": 100, "rule_size": 10, "event_size": 30, "equality": 0.4,
+        "operators": "med", "match": 0.001,
+    }  # fmt: skip
+    return base | others
+
+
+def pair(paper: str, figure: str, title: str, **line: Any) -> list[Experiment]:
+    """The left graph for a uniform, the right one for a Zipf choice of attributes (be-tree.txt Figures 5–11)."""
+    fixed = line.pop("fixed")
+    letters = line.pop("letters", "ab")
+    line.setdefault("measure", "index")
+    return [
+        Experiment(f"{paper}/{figure}{letter}", f"{title}, {law}", "begen", {**fixed, "zipf": alpha}, **line)
+        for letter, (_, law, alpha) in zip(letters, LAWS, strict=True)
+    ]
+
+
+def both(figure: str, title: str, **line: Any) -> list[Experiment]:
+    """The left graph for 100, the right one for 30,000 dimensions (ps-tree.txt Figures 6–13)."""
+    line.setdefault("measure", "index")
+    return [
+        Experiment(
+            f"ps-tree/{figure}{letter}", f"{title}, {dimensions:,} dimensions", "begen", dense(dimensions), **line
+        )
+        for letter, dimensions in (("a", 100), ("b", 30 * K))
+    ]
+
+
+SIZES = tuple(
+    Point(f"{rule}/{event}", rule, {"rule_size": rule, "event_size": event})
+    for rule, event in ((5, 13), (14, 24), (27, 38), (40, 53), (53, 67), (66, 81))  # the ends are the paper's
+)
+SELECTIVITIES = tuple(Point(f"{1 - 1 / c:.2f}", 1 - 1 / c, {"cardinality": c}) for c in (2, 3, 4, 6, 8, 10))
+PROBABILITIES = (0.0001, 0.001, 0.01, 0.03, 0.05, 0.07, 0.09)
+DATA_SETS = (
+    Point("uniform", None, begen(M, zipf=0.0)),
+    Point("Zipf", None, begen(M, zipf=ZIPF)),
+    Point("authors", None, {"rules": 760 * K}, "authors"),
+    Point("titles", None, {"rules": 250 * K}, "titles"),
+)
+CAPACITY = "the capacity of be-tree's leaves as an option"
+
+_BE_TREE = [
+    Experiment(
+        "be-tree/fig4", "match time by capacity of leaves, for several match probabilities", "begen", begen(),
+        "max_cap", (5, 20, 80, 160), BE, subject=("be-tree",), needs=CAPACITY,
+    ),
+    Experiment(
+        "be-tree/table4", "the best capacity of leaves by match probability", "begen", begen(), "match",
+        (0.001, 0.01, 0.1), BE, subject=("be-tree",), needs=CAPACITY,
+    ),
+    Experiment("be-tree/table5", "time to build, and size", "begen", {}, "data", DATA_SETS, BE, measure="build"),
+    *pair(
+        "be-tree", "fig5", "match time by number of rules", fixed=begen(), vary="rules",
+        values=(100 * K, 250 * K, 500 * K, 750 * K, M), indexes=BE,
+    ),
+    *pair(
+        "be-tree", "fig6", "match time by number of dimensions", fixed=begen(), vary="dimensions",
+        values=(50, 100, 200, 400, 800, 1_400), indexes=BE,
+    ),
+    *pair(
+        "be-tree", "fig7", "match time by size of rules and events", fixed=begen(100 * K), vary="sizes", values=SIZES,
+        indexes=BE,
+    ),
+    *pair(
+        "be-tree", "fig8", "match time by cardinality", fixed=begen(100 * K), vary="cardinality",
+        values=(48, 150, 1_500, 6 * K, 15 * K, 150 * K), indexes=BE,
+    ),
+    *pair(
+        "be-tree", "fig8", "match time by size of ranges", letters="cd", fixed=begen(100 * K), vary="range_size",
+        values=(0.06, 0.12, 0.25, 0.5), indexes=BE,
+    ),
+    *pair(
+        "be-tree", "fig9", "match time by selectivity of dimensions", vary="selectivity", values=SELECTIVITIES,
+        indexes=BE, fixed=begen(100 * K, operators="min", equality=1.0, match=None),
+    ),
+    *pair(
+        "be-tree", "fig10", "match time by share of equality predicates", fixed=begen(), vary="equality",
+        values=(0.2, 0.4, 0.6, 0.8, 1.0), indexes=BE,
+    ),
+    *[
+        experiment
+        for operators, letters in (("low", "ab"), ("med", "cd"), ("high", "ef"))
+        for experiment in pair(
+            "be-tree", "fig11", f"match time by match probability, operators {operators}", letters=letters,
+            fixed=begen(operators=operators), vary="match", values=PROBABILITIES, indexes=BE,
+        )
+    ],
+    Experiment(
+        "be-tree/fig12a", "match time by number of rules, authors", "authors", {}, "rules",
+        (100 * K, 250 * K, 400 * K, 550 * K, 760 * K), BE, measure="index",
+    ),
+    Experiment(
+        "be-tree/fig12b", "match time by number of rules, titles", "titles", {}, "rules",
+        (50 * K, 100 * K, 150 * K, 200 * K, 250 * K), BE, measure="index",
+    ),
+    *[
+        Experiment(
+            f"be-tree/fig13{letter}", f"match time while all rules are replaced, {change}", "begen",
+            begen(match=0.001), indexes=("be-tree",), subject=("be-tree",),
+            needs="an index that is natively dynamic, and rules that are replaced one by one",
+        )
+        for letter, change in (("a", "uniform to Zipf and back"), ("b", "Zipf to uniform and back"))
+    ],
+]  # fmt: skip
+
+DIMENSIONS = (100, 300, K, 3 * K, 10 * K, 30 * K)
+
+_PS_TREE = [
+    Experiment(
+        "ps-tree/fig5a", "time to build by number of rules", "begen", dense(), "rules", (300 * K, M, 3 * M, 10 * M), PS,
+        measure="build",
+    ),
+    Experiment(
+        "ps-tree/fig5b", "time to build by number of dimensions", "begen", dense(), "dimensions",
+        DIMENSIONS, PS, measure="build",
+    ),
+    Experiment(
+        "ps-tree/fig5c", "time to build by size of rules", "begen", dense(), "rule_size", (5, 10, 15, 20, 25, 30), PS,
+        measure="build",
+    ),
+    Experiment(
+        "ps-tree/fig5d", "time to build by share of equality predicates", "begen", dense(), "equality",
+        (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), PS, measure="build",
+    ),
+    *both("fig6", "match time by number of rules", vary="rules", values=(300 * K, M, 3 * M, 10 * M), indexes=PS),
+    *both("fig7", "match time by Zipf exponent", vary="zipf", values=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), indexes=PS),
+    Experiment(
+        "ps-tree/fig8a", "match time by number of dimensions", "begen", dense(), "dimensions",
+        DIMENSIONS, PS, measure="index",
+    ),
+    Experiment(
+        "ps-tree/fig8b", "match time by number of dimensions, 33 rules for each", "begen", dense(), "dimensions",
+        tuple(Point(f"{d:,}", d, {"dimensions": d, "rules": 100 * d // 3}) for d in DIMENSIONS),
+        PS, measure="index",
+    ),
+    *both("fig9", "match time by cardinality", vary="cardinality", values=(3, 10, 30, 100, 300, K), indexes=PS),
+    *both("fig10", "match time by size of rules", vary="rule_size", values=(5, 10, 15, 20, 25, 30), indexes=PS),
+    *both("fig11", "match time by size of events", vary="event_size", values=(30, 42, 54, 66, 78, 90), indexes=PS),
+    *both("fig12", "match time by match probability", vary="match", values=(0.001, 0.005, 0.01, 0.05, 0.1, 0.5),
+          indexes=PS),
+    *both("fig13", "match time by share of equality predicates", vary="equality",
+          values=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0), indexes=PS),
+    Experiment(
+        "ps-tree/fig14a", "memory by number of rules", "begen", dense(), "rules", (300 * K, M, 3 * M, 10 * M), PS,
+        measure="memory",
+    ),
+    Experiment(
+        "ps-tree/fig14b", "memory by size of rules", "begen", dense(), "rule_size", (5, 10, 15, 20, 25, 30), PS,
+        measure="memory",
+    ),
+    Experiment(
+        "ps-tree/fig15a", "match time on keywords", "keywords", {"rules": 2_100 * K}, indexes=PS, measure="index"
+    ),
+    Experiment(
+        "ps-tree/fig15b", "time to build on keywords", "keywords", {"rules": 2_100 * K}, indexes=PS, measure="build"
+    ),
+    Experiment("ps-tree/table2", "advertisements: match time, time to build, memory", "ads", {"rules": 3 * M},
+               indexes=PS, measure="index"),
+    Experiment(
+        "ps-tree/table3", "100,000 intervals on one attribute: PS-Tree, segment tree, interval tree", "profiles",
+        {"rules": 100 * K}, indexes=("scan", "segment-tree", "interval-tree"), subject=("segment-tree",),
+        needs="PS-Tree, segment tree and interval tree as structures of one attribute",
+    ),
+]  # fmt: skip
+
+DEPTHS = tuple(Point(str(d), d, {"min_depth": 1, "max_depth": d}) for d in (1, 2, 3, 4))
+SHALLOW = DEPTHS[:2]
+HALF: Parameters = {"events": 2_000, "min_depth": 1, "max_depth": 2, "selectivity": 0.5}
+RULES = (10 * K, 20 * K, 50 * K, 100 * K, 150 * K)
+DEEP: Parameters = {"rules": 100 * K, "events": 2_000}
+
+
+def trees(name: str, title: str, fixed: Parameters, vary: str, values: tuple[Any, ...], **line: Any) -> Experiment:
+    """An experiment of complex-boolean-expressions.txt §5, on the index that it used."""
+    return Experiment(f"complex/{name}", title, "trees", fixed, vary, values, ("k-index",), **line)
+
+
+_COMPLEX = [
+    trees("table2", "memory by depth", DEEP, "depth", DEPTHS, evaluators=TREES, measure="memory"),
+    trees("fig7", "size of a rule as DNF by depth", {"rules": K}, "depth", DEPTHS[:3], evaluators=("dnf",),
+          measure="memory"),
+    trees("fig8", "match time of all evaluators by depth", DEEP, "depth", SHALLOW, evaluators=TREES),
+    trees("table3", "share of the rules that match, by depth", DEEP, "depth", DEPTHS, measure="selectivity"),
+    trees("fig9", "match time by depth", DEEP, "depth", SHALLOW, evaluators=TREES[:3]),
+    trees("fig10", "match time by depth", DEEP, "depth", DEPTHS, evaluators=TREES[:2]),
+    trees("fig11", "evaluation alone by depth", DEEP, "depth", DEPTHS, evaluators=TREES[:2], measure="evaluate"),
+    trees("table4", "memory by number of rules", HALF, "rules", RULES, evaluators=TREES[:2], measure="memory"),
+    trees("fig12", "match time by number of rules", HALF, "rules", RULES, evaluators=TREES[:2]),
+    trees("fig13", "evaluation alone by number of rules", HALF, "rules", RULES, evaluators=TREES[:2],
+          measure="evaluate"),
+    trees("fig14", "evaluation alone by selectivity", {**DEEP, "max_depth": 3}, "selectivity",
+          (0.01, 0.03, 0.05, 0.08, 0.11), evaluators=TREES[:2], measure="evaluate"),  # by itself depth 3 has 14%
+]  # fmt: skip
+
+_PROFILES = [
+    Experiment(
+        "profiles/fig7", "predicate evaluations by number of profiles", "profiles", {"events": 50, "overlap": 0.1},
+        "rules", (100, 200, 400, 600, 800, K), STAB, measure="evaluations",
+    ),
+    Experiment(
+        "profiles/fig8", "predicate evaluations by overlap", "profiles", {"rules": 100, "events": 50}, "overlap",
+        (0.1, 0.3, 0.5, 0.7, 0.9, 0.98), STAB, measure="evaluations",
+    ),
+]  # fmt: skip
+
+UNIFORM_ORDER = ("k-index", "propagation", "counting", "scan")  # be-tree.txt §7.3.2 and §8
+ZIPF_ORDER = ("propagation", "k-index", "counting")  # and scan before the last two "in some cases"
+
+_OWN = [
+    Experiment(
+        "classic", "the classic indexes beside scan", "begen", begen(), "case",
+        (
+            Point("uniform 1%", None, {"zipf": 0.0, "match": 0.01}),
+            Point("uniform 0.1%", None, {"zipf": 0.0, "match": 0.001}),
+            Point("Zipf 1%", None, {"zipf": ZIPF, "match": 0.01}),
+        ),
+        CLASSIC, limits={"build_s": 60, "bytes": 3e9},
+        orders={"uniform 1%": UNIFORM_ORDER, "uniform 0.1%": UNIFORM_ORDER, "Zipf 1%": ZIPF_ORDER},
+    ),
+]  # fmt: skip
+
+EXPERIMENTS = {e.name: e for e in (*_OWN, *_BE_TREE, *_PS_TREE, *_COMPLEX, *_PROFILES)}

@@ -1,0 +1,185 @@
+"""One comparison: the same rules and events for everyone, verified, then timed in turn.
+
+    generate ─▶ compile once ─▶ build each ─▶ verify ─▶ time, in turn, several times ─▶ inserts ─▶ figures
+                                                 └ a difference: DisagreementError, and no figures
+
+Contenders from outside are far slower and take fewer rules. They are compared in a section of its own, where everyone
+has these few rules and starts from dicts, so that its ratios are as honest as the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eligo.bench.contenders.base import Contender, UnfitError
+from eligo.bench.contenders.indexed import Indexed
+from eligo.bench.contenders.outside import OUTSIDE
+from eligo.bench.inserts import measure_inserts
+from eligo.bench.machine import Growth
+from eligo.bench.prepare import Prepared, prepare, texts
+from eligo.bench.progress import Progress
+from eligo.bench.timing import clock_cost, measure, speedups, summary
+from eligo.bench.verify import verify
+from eligo.index.registry import INDEXES
+from eligo.workload.base import Workload, generate
+
+_WARM_RULES, _WARM_EVENTS, _WARM_INSERTS = 500, 8, 150  # as many as it takes for small segments to be merged
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to compare on what."""
+
+    workload: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    rules: int = 100_000
+    events: int = 1_000
+    seed: int = 1
+    indexes: tuple[str, ...] = ()  # none: all that are registered
+    evaluators: tuple[str, ...] = ("interval",)
+    absent: str = "fails"
+    repeat: int = 5
+    inserts: int = 200  # single additions to measure; 0: none
+    outside: tuple[str, ...] = ()
+    outside_rules: int = 10_000
+    outside_events: int = 100
+    left_out: dict[str, str] = field(default_factory=dict)  # who should have taken part, and why not
+
+    def pairs(self) -> list[tuple[str, str, str]]:
+        """Name, index and evaluator of every contender; the evaluator is named where there are several."""
+        names = self.indexes or tuple(INDEXES.all())
+        several = len(self.evaluators) > 1
+        return [
+            (f"{index}+{evaluator}" if several else index, index, evaluator)
+            for index in names
+            for evaluator in self.evaluators
+        ]
+
+
+def run(task: Task, progress: Progress) -> dict[str, Any]:
+    """Measure one task; the figures are those that a result file has for one point."""
+    progress.stage(f"generating {task.rules:,} rules of {task.workload}")
+    started = time.perf_counter()
+    workload = generate(
+        task.workload, **task.parameters, rules=task.rules + task.inserts, events=task.events, seed=task.seed
+    )
+    generated = time.perf_counter() - started
+    pairs = task.pairs()
+    progress.stage("warming kernels", len(pairs))
+    _warm(workload, task, progress)
+    progress.stage("compiling rules and encoding events")
+    prepared = prepare(workload, task.rules, task.events, task.absent)
+    contenders: list[Contender] = [Indexed(prepared, index, evaluator, name) for name, index, evaluator in pairs]
+    point: dict[str, Any] = {
+        "workload": task.workload,
+        "parameters": {**workload.parameters, "rules": task.rules},
+        "measured": workload.measured,
+        "rules": task.rules,
+        "events": len(prepared.places),
+        "absent": task.absent,
+        "repeat": task.repeat,
+        "conjunctions": len(prepared.conjunctions),
+        "predicates": len(prepared.conjunctions.predicates),
+        "shared_bytes": prepared.shared_bytes(),
+        "generate_s": generated,
+        **prepared.figures,
+        "clock_ns": clock_cost(),
+        "left_out": dict(task.left_out),
+    }
+    point |= _compare(prepared, contenders, task, progress)
+    if task.inserts:
+        more = texts(workload, range(task.rules, task.rules + task.inserts))
+        progress.stage("single additions", len(contenders))
+        for contender in contenders:
+            assert isinstance(contender, Indexed)
+            point["contenders"][contender.name]["insert"] = measure_inserts(contender, more)
+            progress.step()
+    if task.outside:
+        del contenders, prepared
+        point["outside"] = _with_outsiders(workload, task, progress)
+    return point
+
+
+def _warm(workload: Workload, task: Task, progress: Progress) -> None:
+    """Run everything once on a few rules: a kernel is compiled, or loaded, at its first call."""
+    few = prepare(workload, min(task.rules, _WARM_RULES), min(task.events, _WARM_EVENTS), task.absent)
+    for name, index, evaluator in task.pairs():
+        contender = Indexed(few, index, evaluator, name)
+        contender.build()
+        contender.finish()
+        contender.rows(0)
+        measure([contender], 1, always_emit=True, step=progress.step)
+        if task.inserts:
+            measure_inserts(contender, texts(workload, range(few.rules, few.rules + min(_WARM_INSERTS, task.inserts))))
+
+
+def _with_outsiders(workload: Workload, task: Task, progress: Progress) -> dict[str, Any]:
+    """The section with the contenders from outside."""
+    rules, events = min(task.rules, task.outside_rules), min(task.events, task.outside_events)
+    prepared = prepare(workload, rules, events, task.absent)
+    contenders: list[Contender] = [
+        Indexed(prepared, index, evaluator, name, from_dicts=True) for name, index, evaluator in task.pairs()
+    ]
+    contenders += [OUTSIDE[name](prepared) for name in task.outside]
+    section: dict[str, Any] = {"rules": rules, "events": events, "left_out": {}}
+    return section | _compare(prepared, contenders, task, progress, section["left_out"])
+
+
+def _compare(
+    prepared: Prepared,
+    contenders: list[Contender],
+    task: Task,
+    progress: Progress,
+    left_out: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Build, verify, time. With `left_out`, where those who are unfit are entered, ids are made in every repetition."""
+    progress.stage(f"building over {prepared.rules:,} rules", len(contenders))
+    built = _built(contenders, left_out, progress.step)
+    taking_part = [contender for contender in contenders if contender.name in built]
+    progress.stage("verifying", len(taking_part))
+    verified = verify(prepared, taking_part, task.seed, progress.step)
+    progress.stage("timing", len(taking_part) * task.repeat)
+    times = measure(taking_part, task.repeat, always_emit=left_out is not None, step=progress.step)
+    baseline = "scan" if "scan" in built else taking_part[0].name
+    faster = speedups(taking_part, times, baseline)
+    for contender in taking_part:
+        built[contender.name] |= {**summary(contender, times[contender.name]), "speedup": faster[contender.name]}
+    return {
+        "baseline": baseline,
+        "matches": verified.matches,
+        "verified": {"events": verified.events, "reference_pairs": verified.pairs},
+        "contenders": built,
+    }
+
+
+def _built(
+    contenders: Sequence[Contender], left_out: dict[str, str] | None, step: Callable[[], None]
+) -> dict[str, dict[str, Any]]:
+    """Figures of building, by contender."""
+    built: dict[str, dict[str, Any]] = {}
+    for contender in contenders:
+        try:
+            contender.read()
+            with Growth() as growth:
+                started = time.perf_counter()
+                contender.build()
+                seconds = time.perf_counter() - started
+            contender.finish()
+        except UnfitError as error:
+            if left_out is None:
+                raise
+            left_out[contender.name] = str(error)
+            step()
+            continue
+        built[contender.name] = {
+            "kind": contender.kind,
+            "build_s": seconds,
+            "rss_growth": growth.kept,
+            "peak_growth": growth.peak,
+            **contender.facts(),
+        }
+        step()
+    return built

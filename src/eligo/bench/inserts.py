@@ -1,0 +1,53 @@
+"""Single rules into a matcher that holds many: how long until the next match sees one.
+
+The matcher gets the compiled rules and the index that were measured before, as one segment, so that nothing is parsed
+or built again. An index that inserts by itself is measured the same way: the matcher decides what an addition does.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from eligo.bench.contenders.indexed import Indexed
+from eligo.matcher import Matcher
+from eligo.segments.segment import Recipe, Segment
+
+
+def holding(contender: Indexed) -> Matcher:
+    """A matcher with the contender's rules; their texts are not there."""
+    prepared = contender.prepared
+    index, evaluator = type(contender.index), type(contender.evaluator)
+    matcher = Matcher(index.name, evaluator.name, prepared.absent, prepared.multi)  # type: ignore[arg-type]
+    rules = matcher._rules
+    rules.recipe = Recipe(index, evaluator, prepared.attributes, prepared.strings)
+    rules.pending = rules.new_pending()
+    segment = Segment(prepared.table, prepared.compiled, prepared.conjunctions, contender.index, contender.evaluator)
+    rules.extend([segment])
+    rules.next_sequence = prepared.rules
+    matcher._loader.id_type = int
+    return matcher
+
+
+def measure_inserts(contender: Indexed, texts: list[str]) -> dict[str, Any]:
+    """Add the rules one by one, each made visible to readers before the next."""
+    matcher = holding(contender)
+    rules = matcher._rules
+    _ = rules.view
+    spent = np.zeros(len(texts), np.int64)
+    for number, text in enumerate(texts):
+        started = time.perf_counter_ns()
+        matcher.add(contender.prepared.rules + number, text)
+        _ = rules.view
+        spent[number] = time.perf_counter_ns() - started
+    rules.wait()
+    mean = float(spent.mean())
+    return {
+        "rules": len(texts),
+        "mean_ms": mean / 1e6,
+        "p99_ms": float(np.percentile(spent, 99)) / 1e6,
+        "worst_ms": float(spent.max()) / 1e6,
+        "per_second": 1e9 / mean,
+    }

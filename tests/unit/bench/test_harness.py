@@ -1,0 +1,200 @@
+"""One comparison: everyone measured on the same work, and nothing measured when answers differ."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from eligo.bench.contenders.indexed import Indexed
+from eligo.bench.harness import Task, run
+from eligo.bench.prepare import as_dicts, picked, prepare, texts
+from eligo.bench.progress import Progress
+from eligo.bench.verify import DisagreementError
+from eligo.cli import app
+from eligo.index.registry import INDEXES
+from eligo.index.scan import Scan
+from eligo.language import parse
+from eligo.language.reference import matches
+from eligo.workload.base import generate
+
+QUIET = Progress(quiet=True)
+
+
+class Forgetful(Scan):
+    """Drops the last conjunction of an event with many."""
+
+    name = "forgetful"
+
+    def search(self, events: Any, event: int, scratch: Any) -> int:
+        count = super().search(events, event, scratch)
+        return count - 1 if count > 3 else count
+
+
+class ForgetfulInBatch(Scan):
+    """Right one by one; in a batch it loses what it found first."""
+
+    name = "forgetful-in-batch"
+
+    def search_batch(self, events: Any, first: int, stop: int, scratch: Any, offsets: Any) -> int:
+        end = super().search_batch(events, first, stop, scratch, offsets)
+        offsets[0] = min(1, offsets[1])
+        return end
+
+
+@pytest.fixture(autouse=True)
+def wrong_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    INDEXES.all()  # all that there are, before two more are lent to the registry
+    for kind in (Forgetful, ForgetfulInBatch):
+        monkeypatch.setitem(INDEXES._known, kind.name, kind)
+
+
+@pytest.fixture(scope="module")
+def right() -> tuple[str, ...]:
+    return tuple(name for name in INDEXES.all() if not name.startswith("forgetful"))
+
+
+def test_every_index_is_measured_on_the_same_work(right: tuple[str, ...]) -> None:
+    point = run(Task("tiny", rules=200, events=30, indexes=right, repeat=2, inserts=40), QUIET)
+    json.dumps(point)  # as a result file has it
+    assert set(point["contenders"]) == set(right)
+    assert point["verified"]["events"] == 30
+    assert point["verified"]["reference_pairs"] > 100
+    assert point["baseline"] == "scan"
+    workload = generate("tiny", rules=240, events=30)
+    roots = [parse(text) for text in workload.rules.column("expression").to_pylist()[:200]]
+    total = sum(matches(root, event) for root in roots for event in as_dicts(workload.events))
+    assert point["matches"] == pytest.approx(total / 30)
+    for figures in point["contenders"].values():
+        assert figures["build_s"] > 0
+        assert figures["bytes"] == sum(figures["arrays"].values())
+        assert set(figures["phases_ns"]) == {"index", "group", "evaluate", "emit"}
+        match = figures["match_ns"]
+        assert 0 < match["quiet"] <= match["mean"] <= match["worst"]
+        assert match["p50"] <= match["p99"]
+        assert len(match["repetitions"]) == 2
+        assert figures["batch_ns"]["mean"] > 0
+        assert figures["evaluations"] >= 0
+        ratio = figures["speedup"]["match"]
+        assert 0 < ratio["low"] <= ratio["median"] <= ratio["high"]
+        assert figures["insert"]["rules"] == 40
+    assert point["contenders"]["scan"]["speedup"]["match"]["median"] == 1
+    assert point["contenders"]["scan"]["candidates"] == point["conjunctions"]
+
+
+def test_contenders_from_outside_have_their_own_section_with_fewer_rules() -> None:
+    task = Task(
+        "tiny", rules=120, events=20, indexes=("scan",), repeat=1, inserts=0, outside=("dict", "lambdas"),
+        outside_rules=60, outside_events=10, absent="classical",
+    )  # fmt: skip
+    section = run(task, QUIET)["outside"]
+    assert (section["rules"], section["events"]) == (60, 10)
+    assert set(section["contenders"]) == {"scan", "dict", "lambdas"}
+    assert section["contenders"]["scan"]["phases_ns"]["encode"] > 0  # all start from a dict
+    assert section["contenders"]["dict"]["speedup"]["total"]["median"] > 0
+
+
+@pytest.mark.parametrize("wrong", ["forgetful", "forgetful-in-batch"])
+def test_a_wrong_index_stops_the_run_and_nothing_is_recorded(wrong: str, tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    given = [
+        "bench",
+        "run",
+        "tiny",
+        "--index",
+        f"scan,{wrong}",
+        "--rules",
+        "200",
+        "--events",
+        "30",
+        "--json",
+        str(file),
+    ]
+    done = CliRunner().invoke(app, [*given, "--no-inserts"])
+    assert done.exit_code == 1
+    assert not list(tmp_path.iterdir())
+    told = done.stderr
+    assert "the contenders disagree, so nothing was measured" in told
+    event = next(line for line in told.splitlines() if line.strip().startswith("event "))
+    rule = next(line for line in told.splitlines() if line.strip().startswith("rule "))
+    number, _, content = event.strip().removeprefix("event ").partition(": ")
+    row, _, text = rule.strip().removeprefix("rule ").partition(": ")
+    workload = generate("tiny", rules=200, events=30)
+    assert as_dicts(workload.events)[int(number)] == eval(content)
+    assert text == workload.rules.column("expression")[int(row)].as_py()
+    assert matches(parse(text), eval(content))
+    lines = {line.split("  ")[1].strip(): line for line in told.splitlines() if "match" in line}
+    assert "wrong" in next(line for name, line in lines.items() if name.startswith(wrong) and "does not" in line)
+    assert "does not" not in next(line for name, line in lines.items() if name.startswith("the reference"))
+
+
+def test_the_reference_is_asked_even_when_all_agree() -> None:
+    with pytest.raises(DisagreementError, match=r"the reference +matches"):
+        run(Task("tiny", rules=200, events=30, indexes=("forgetful",), repeat=1, inserts=0), QUIET)
+
+
+def test_what_is_timed_has_to_find_what_was_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = Indexed.run
+
+    def hasty(self: Indexed, clock: Any, first: int, stop: int, emit: bool) -> int:
+        return usual(self, clock, first, stop, emit) if self.name == "scan" else 0
+
+    monkeypatch.setattr(Indexed, "run", hasty)
+    with pytest.raises(DisagreementError, match="what was timed is not what was verified"):
+        run(Task("tiny", rules=50, events=20, indexes=("scan", "counting"), repeat=1, inserts=0), QUIET)
+
+
+def test_rules_are_written_out_only_where_they_are_wanted() -> None:
+    workload = generate("tiny", rules=50, events=2)
+    whole = workload.rules.column("expression").to_pylist()
+    rows = [7, 3, 49, 3]
+    assert workload.draft is not None
+    assert texts(workload, rows) == [whole[row] for row in rows]
+    assert len(picked(workload.draft, np.array(rows))) == 4
+    assert texts(workload, []) == []
+
+
+def test_rules_that_exist_as_text_alone_are_compiled_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    workload = generate("tiny", rules=80, events=10)
+    as_text = replace(workload, draft=None, text=workload.rules)
+    for absent in ("fails", "classical"):
+        left, right = prepare(workload, 60, 10, absent), prepare(as_text, 60, 10, absent)
+        assert len(left.conjunctions) == len(right.conjunctions)
+        assert left.texts([5]) == right.texts([5])
+        assert left.dicts == right.dicts
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+    return lambda *given: CliRunner().invoke(app, ["bench", *map(str, given)])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("run", "tiny", "--index", "skan"), "did you mean 'scan'"),
+        (("run", "tyny"), "did you mean 'tiny'"),
+        (("run", "be-tree/fig99"), "bench list"),
+        (("run", "tiny", "--set", "present"), "name=value"),
+        (("run", "tiny", "--set", "presnt=1"), "did you mean 'present'"),
+        (("run", "tiny", "--set", "present=much"), "present"),
+        (("run", "tiny", "--absent", "maybe"), "fails or classical"),
+        (("run", "tiny", "--evaluator", "intervall"), "did you mean 'interval'"),
+        (("run", "tiny", "--contenders", "dikt"), "there is no contender 'dikt'"),
+        (("run", "be-tree/fig13a"), "cannot run yet"),
+        (("run", "classic", "--scale", "0"), "scale"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_with_the_reason(given: tuple[str, ...], told: str, invoke: Any) -> None:
+    done = invoke(*given, "--json", "out.json")
+    assert done.exit_code == 2
+    # A terminal's frame may break a message anywhere.
+    assert told.replace(" ", "") in "".join(done.stderr.split()).replace("│", "")
+    assert not Path("out.json").exists()
