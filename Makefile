@@ -73,7 +73,7 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 
 # The developer's set holds the demo's, hence both stamps.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(call install_extras,spark$(comma)demo$(comma)dev)
+	$(call install_extras,spark$(comma)demo$(comma)bench$(comma)dev)
 	@touch $(VENV)/.demo $@
 
 comma := ,

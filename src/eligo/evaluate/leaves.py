@@ -222,8 +222,8 @@ def make_group(mask, marks, touched, bits, truth, matched, counts):  # type: ign
 def group_leaves(leaves, found, first, stop, g, start):  # type: ignore[no-untyped-def]
     """Put found[first:stop] by rule into masks and marks; how many rules are touched, or EVERYTHING: `truth` is set.
 
-    Rules whose only leaf is satisfied go straight to `matched`, from `start` on; counts[0] is where they end. Those that
-    a conjunction completes beside others have a mask either way.
+    Rules whose only leaf is satisfied go straight to `matched`, from `start` on; counts[0] is where they end. Those
+    that a conjunction completes beside others have a mask either way.
     """
     # Arrays are taken out of their handles before the loops: reading a handle's field counts a reference each time.
     mask, marks, touched, matched = g.mask, g.marks, g.touched, g.matched
