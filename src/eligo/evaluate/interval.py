@@ -1,7 +1,7 @@
 """`interval`: satisfied leaves must cover the rule's interval without overlap (complex-boolean-expressions.txt §4).
 
-    leaf l    span[l] = begin | end << 8 for rules of at most 63 leaves, in ascending order of begin;
-              wide_span[2 l], wide_span[2 l + 1] = begin, end where there are larger rules, else empty
+    leaf l    span[l] = begin | end << half, in ascending order of begin; `half` of a span's bits: 8 if no rule has more
+              than 63 leaves, else 16, and 32 if one has more than 65,535
 
 A conjunction that covers the whole interval completes its rule at once (leaves.py). For the others MATCH (Algorithm 5)
 goes through the satisfied leaves in ascending order of begin, which is the order of the bits in the rule's mask. The
@@ -11,9 +11,12 @@ up at the first leaf that begins behind all that is covered, and done when bit M
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numba.experimental import structref
+from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
 from eligo.compile.labels import label_intervals
@@ -51,26 +54,25 @@ class Interval(Evaluator):
     name = "interval"
     summary = "satisfied leaves must cover the rule's interval without overlap (interval IDs)"
 
-    def __init__(self, leaves: Leaves, span: U8, wide_span: I32) -> None:
-        self.leaves, self.span, self.wide_span = leaves, span, wide_span
+    def __init__(self, leaves: Leaves, span: NDArray[Any]) -> None:
+        self.leaves, self.span = leaves, span
         self.group_handle = leaves.handle()
-        self.handle = make_interval(self.group_handle, leaves.leaf_start, leaves.size, span, wide_span)
+        self.handle = make_interval(self.group_handle, leaves.leaf_start, leaves.size, span, 4 * span.itemsize)
 
     @classmethod
     def build(cls, compiled: Compiled) -> Interval:
         leaves, token = build_leaves(compiled, by_begin=True)
         begin, end, _ = label_intervals(compiled.tree, compiled.tree_offsets)
-        begin, end = begin[token], end[token]
-        span = (begin.astype(np.uint8).astype(np.uint16)) | (end.astype(np.uint8).astype(np.uint16) << 8)
-        wide = np.stack((begin, end), 1).reshape(-1) if len(leaves.wide) else np.zeros(0, np.int32)
-        return cls(leaves, span, wide)
+        widest = int(leaves.size.max(initial=0))
+        kind, half = (np.uint16, 8) if widest <= NARROW else (np.uint32, 16) if widest < 1 << 16 else (np.uint64, 32)
+        return cls(leaves, (begin[token].astype(kind) | end[token].astype(kind) << kind(half)))
 
     @classmethod
     def restore(cls, compiled: Compiled, arrays: Arrays) -> Interval:
-        return cls(Leaves(*(arrays[name] for name in LEAVES)), arrays["span"], arrays["wide_span"])
+        return cls(Leaves(*(arrays[name] for name in LEAVES)), arrays["span"])
 
     def arrays(self) -> Arrays:
-        return {**self.leaves.arrays(), "span": self.span, "wide_span": self.wide_span}
+        return {**self.leaves.arrays(), "span": self.span}
 
     def scratch(self) -> IntervalScratch:
         return IntervalScratch(self.leaves)
@@ -105,19 +107,20 @@ class IntervalHandle(structref.StructRefProxy):
     pass
 
 
-define_handle(IntervalHandle, IntervalHandleType, ("leaves", "leaf_start", "size", "span", "wide_span"))
+define_handle(IntervalHandle, IntervalHandleType, ("leaves", "leaf_start", "size", "span", "half"))
 
 
 @kernel
-def make_interval(leaves, leaf_start, size, span, wide_span):  # type: ignore[no-untyped-def]
-    return IntervalHandle(leaves, leaf_start, size, span, wide_span)
+def make_interval(leaves, leaf_start, size, span, half):  # type: ignore[no-untyped-def]
+    return IntervalHandle(leaves, leaf_start, size, span, half)
 
 
 @inline
 def complete_intervals(labels, n, allowed, g, reached, walks, start):  # type: ignore[no-untyped-def]
     """The complete ones of the n touched rules, and those grouping found, ascending into matched; where they end."""
     mask, marks, touched, matched = g.mask, g.marks, g.touched, g.matched
-    leaf_start, size, span, wide_span = labels.leaf_start, labels.size, labels.span, labels.wide_span
+    leaf_start, size, span, half = labels.leaf_start, labels.size, labels.span, np.uint64(labels.half)
+    low = (np.uint64(1) << half) - np.uint64(1)
     all_allowed = len(allowed) == 0
     straight = g.counts[0]
     k = straight
@@ -135,12 +138,12 @@ def complete_intervals(labels, n, allowed, g, reached, walks, start):  # type: i
             cover = np.uint64(1)
             left = np.uint64(0) if complete else left
             while left:
-                label = span[first + np.int64(trailing_zeros(left))]
+                label = np.uint64(span[first + np.int64(trailing_zeros(left))])
                 left &= left - np.uint64(1)
-                tail = cover >> np.uint64((label & 255) - 1)
+                tail = cover >> ((label & low) - np.uint64(1))
                 if tail == 0:
                     break
-                cover |= (tail & np.uint64(1)) << np.uint64(label >> 8)
+                cover |= (tail & np.uint64(1)) << (label >> half)
             complete |= (cover >> np.uint64(size[rule])) & np.uint64(1) != 0
         else:
             walks[0] += 1
@@ -149,8 +152,8 @@ def complete_intervals(labels, n, allowed, g, reached, walks, start):  # type: i
             for leaf in range(first, leaf_start[rule + 1]):
                 if marks[leaf]:
                     marks[leaf] = 0
-                    if reached[wide_span[2 * leaf] - 1] == walk:
-                        reached[wide_span[2 * leaf + 1]] = walk
+                    if reached[(np.uint64(span[leaf]) & low) - np.uint64(1)] == walk:
+                        reached[np.uint64(span[leaf]) >> half] = walk
             complete |= reached[size[rule]] == walk
         if complete and (all_allowed or allowed[rule]):
             matched[k] = rule
@@ -162,7 +165,8 @@ def complete_intervals(labels, n, allowed, g, reached, walks, start):  # type: i
 def complete_everything(labels, g, reached, walks, allowed, k):  # type: ignore[no-untyped-def]
     """The complete ones of all rules into `matched` from k on; where they end. MATCH without a branch for a leaf."""
     mask, truth, matched, leaf_conjunction = g.mask, g.truth, g.matched, labels.leaves.leaf_conjunction
-    leaf_start, size, span, wide_span = labels.leaf_start, labels.size, labels.span, labels.wide_span
+    leaf_start, size, span, half = labels.leaf_start, labels.size, labels.span, np.uint64(labels.half)
+    low = (np.uint64(1) << half) - np.uint64(1)
     all_allowed = len(allowed) == 0
     one = np.uint64(1)
     for rule in range(len(size)):
@@ -172,9 +176,9 @@ def complete_everything(labels, g, reached, walks, allowed, k):  # type: ignore[
         if size[rule] <= NARROW:
             cover = np.uint64(size[rule] > 0)  # a rule without leaves is never true
             for leaf in range(first, stop):
-                c, label = leaf_conjunction[leaf], span[leaf]
-                holds = truth[c >> 6] >> np.uint64(c & 63) & (cover >> np.uint64((label & 255) - 1)) & one
-                cover |= holds << np.uint64(label >> 8)
+                c, label = leaf_conjunction[leaf], np.uint64(span[leaf])
+                holds = truth[c >> 6] >> np.uint64(c & 63) & (cover >> ((label & low) - one)) & one
+                cover |= holds << (label >> half)
             complete |= (cover >> np.uint64(size[rule])) & one != 0
         else:
             walks[0] += 1
@@ -182,8 +186,9 @@ def complete_everything(labels, g, reached, walks, allowed, k):  # type: ignore[
             reached[0] = walk
             for leaf in range(first, stop):
                 c = leaf_conjunction[leaf]
-                if truth[c >> 6] >> np.uint64(c & 63) & one and reached[wide_span[2 * leaf] - 1] == walk:
-                    reached[wide_span[2 * leaf + 1]] = walk
+                label = np.uint64(span[leaf])
+                if truth[c >> 6] >> np.uint64(c & 63) & one and reached[(label & low) - one] == walk:
+                    reached[label >> half] = walk
             complete |= reached[size[rule]] == walk
         matched[k] = rule  # no branch: half of the rules may match
         k += complete and (all_allowed or allowed[rule] != 0)

@@ -1,0 +1,273 @@
+"""`dewey`: the tree is rebuilt from the Dewey IDs of its satisfied leaves (complex-boolean-expressions.txt §3).
+
+    leaf l    code[l]                              the ID packed: components of `width` bits, the first one highest
+              parts[starts[l] … starts[l+1]]       or, where IDs do not fit 64 bits, one component each
+
+A component is twice the number of the child, plus one where it is the last child of an AND (the paper's *); none is 0,
+so a packed ID ends at the first 0. Nodes at even depths are ANDs, at odd depths ORs.
+
+Leaves lie in the order of their IDs, so the satisfied ones come out of the rule's mask sorted. EVALUATEAND and
+EVALUATEOR (Algorithms 2 and 3) are one loop: going from one ID to the next closes the nodes below their common prefix,
+which gives each one's result to its parent, and opens those of the new one. A rule is given up as soon as its root is
+false.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
+from eligo.compile.labels import dewey_components
+from eligo.evaluate.base import Evaluator
+from eligo.evaluate.leaves import (
+    DONE,
+    EVERYTHING,
+    LEAVES,
+    NARROW,
+    GroupScratch,
+    Leaves,
+    build_leaves,
+    finish,
+    group_leaves,
+    group_one,
+)
+from eligo.evaluate.registry import register
+from eligo.jit import define_handle, inline, kernel, trailing_zeros
+
+_OWN = ("code", "starts", "parts", "width", "depth")
+
+
+class DeweyScratch(GroupScratch):
+    """`node`: a row for each node on the way to the leaf at hand; its columns are named below."""
+
+    def __init__(self, leaves: Leaves, depth: int) -> None:
+        super().__init__(leaves)
+        self.node = np.zeros((depth + 2, 4), np.int64)
+
+
+@register
+class Dewey(Evaluator):
+    """Dewey IDs; see the top of this file."""
+
+    name = "dewey"
+    summary = "rebuilds each tree from the Dewey IDs of its satisfied leaves"
+
+    def __init__(self, leaves: Leaves, own: Arrays) -> None:
+        self.leaves, self._own = leaves, own
+        self.group_handle = leaves.handle()
+        self.handle = make_dewey(self.group_handle, *(own[name] for name in _OWN))
+
+    @classmethod
+    def build(cls, compiled: Compiled) -> Dewey:
+        leaves, token = build_leaves(compiled, by_begin=False)
+        starts, parts = dewey_components(compiled.tree, compiled.tree_offsets)
+        number = np.cumsum(compiled.tree >= 0) - 1  # of each leaf token among all leaves
+        return cls(leaves, _packed(starts, parts, number[token]))
+
+    @classmethod
+    def restore(cls, compiled: Compiled, arrays: Arrays) -> Dewey:
+        return cls(Leaves(*(arrays[name] for name in LEAVES)), {name: arrays[name] for name in _OWN})
+
+    def arrays(self) -> Arrays:
+        return {**self.leaves.arrays(), **self._own}
+
+    def scratch(self) -> DeweyScratch:
+        return DeweyScratch(self.leaves, int(self._own["depth"][0]))
+
+    def evaluate(self, found: I32, count: int, allowed: U8, scratch: DeweyScratch) -> int:
+        return dewey_one(self.handle, found, count, allowed, scratch.group, scratch.node)  # type: ignore[no-any-return]
+
+    def group(self, found: I32, count: int, scratch: DeweyScratch) -> int:
+        return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
+
+    def complete(self, touched: int, allowed: U8, scratch: DeweyScratch) -> int:
+        return dewey_complete(self.handle, touched, allowed, scratch.group, scratch.node)  # type: ignore[no-any-return]
+
+    def evaluate_batch(
+        self, found: I32, offsets: I64, events: int, allowed: U8, scratch: DeweyScratch, ends: I64
+    ) -> int:
+        return dewey_batch(  # type: ignore[no-any-return]
+            self.handle, found, offsets, events, allowed, scratch.group, scratch.node, ends
+        )
+
+
+def _packed(starts: I64, parts: I32, kept: NDArray[Any]) -> Arrays:
+    """The IDs of the kept leaves in 64 bits each, if all of them fit."""
+    lengths = np.diff(starts)[kept]
+    depth = int(lengths.max(initial=0))
+    width = int(parts.max(initial=0)).bit_length()
+    kept_starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    kept_parts = copy_parts(starts, parts, kept.astype(np.int64), kept_starts)
+    fits = depth * width <= 64
+    return {
+        "code": pack_parts(kept_starts, kept_parts, width) if fits else np.zeros(0, np.uint64),
+        "starts": np.zeros(0, np.int64) if fits else kept_starts,
+        "parts": np.zeros(0, np.int32) if fits else kept_parts,
+        "width": np.array([width if fits else 0], np.int64),
+        "depth": np.array([depth], np.int64),
+    }
+
+
+@kernel
+def copy_parts(starts, parts, kept, kept_starts):  # type: ignore[no-untyped-def]
+    copy = np.empty(kept_starts[-1], np.int32)
+    for i in range(len(kept)):
+        for k in range(starts[kept[i] + 1] - starts[kept[i]]):
+            copy[kept_starts[i] + k] = parts[starts[kept[i]] + k]
+    return copy
+
+
+@kernel
+def pack_parts(starts, parts, width):  # type: ignore[no-untyped-def]
+    code = np.zeros(len(starts) - 1, np.uint64)
+    for i in range(len(code)):
+        shift = 64
+        for k in range(starts[i], starts[i + 1]):
+            shift -= width
+            code[i] |= np.uint64(parts[k]) << np.uint64(shift)
+    return code
+
+
+@structref.register
+class DeweyHandleType(types.StructRef):
+    """The labels as one argument of kernels."""
+
+
+class DeweyHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(DeweyHandle, DeweyHandleType, ("leaves", *_OWN))
+
+
+@kernel
+def make_dewey(leaves, code, starts, parts, width, depth):  # type: ignore[no-untyped-def]
+    return DeweyHandle(leaves, code, starts, parts, width, depth)
+
+
+# Columns of a node: of an AND the number of the last child explored, whether that was the last one, and whether all so
+# far hold; of an OR whether some child holds. And the component by which the node was entered.
+EXPLORED, LAST, RESULT, ENTERED = 0, 1, 2, 3
+
+
+@inline
+def complete_deweys(labels, n, allowed, g, node, start):  # type: ignore[no-untyped-def]
+    """The complete ones of the touched rules, and those grouping found, ascending into matched; where they end."""
+    mask, marks, touched, matched, truth = g.mask, g.marks, g.touched, g.matched, g.truth
+    leaf_start, size, leaf_conjunction = labels.leaves.leaf_start, labels.leaves.size, labels.leaves.leaf_conjunction
+    code, starts, parts, width = labels.code, labels.starts, labels.parts, labels.width[0]
+    component = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    all_allowed = len(allowed) == 0
+    straight = g.counts[0]
+    k = straight
+    everything = n == EVERYTHING
+    for i in range(len(size) if everything else n):
+        rule = i if everything else touched[i]
+        left = mask[rule]
+        mask[rule] = 0
+        complete = left & DONE != 0
+        narrow = size[rule] <= NARROW and not everything
+        leaf, stop = leaf_start[rule] - 1, leaf_start[rule + 1]
+        base = leaf_start[rule]
+        depth = 0  # of the last ID's leaf
+        node[0, EXPLORED], node[0, LAST], node[0, RESULT] = 0, 0, 1
+        while not complete or not (narrow or everything):
+            # The next satisfied leaf.
+            if narrow:
+                if left == 0:
+                    break
+                leaf = base + np.int64(trailing_zeros(left))
+                left &= left - np.uint64(1)
+            else:
+                leaf += 1
+                while leaf < stop:
+                    c = leaf_conjunction[leaf]
+                    if everything:
+                        if truth[c >> 6] >> np.uint64(c & 63) & np.uint64(1):
+                            break
+                    elif marks[leaf]:
+                        marks[leaf] = 0
+                        break
+                    leaf += 1
+                if leaf >= stop:
+                    break
+            if node[0, RESULT] == 0:
+                if narrow or everything:
+                    break
+                continue  # the marks have to go
+            # Down the ID; where it parts from the last one, that one's nodes are closed.
+            d = 0
+            parted = False
+            while True:
+                if width:
+                    shift = 64 - width * (d + 1)
+                    part = np.int64(code[leaf] >> np.uint64(shift) & component) if shift >= 0 else 0
+                else:
+                    part = np.int64(parts[starts[leaf] + d]) if starts[leaf] + d < starts[leaf + 1] else 0
+                if part == 0:
+                    break
+                if not parted and (d >= depth or node[d + 1, ENTERED] != part):
+                    close_nodes(node, depth, d)
+                    parted = True
+                if parted:
+                    if d & 1 == 0:  # an AND: its children must come one after another
+                        node[d, EXPLORED] += 1
+                        node[d, RESULT] &= part >> 1 == node[d, EXPLORED]
+                        node[d, LAST] = part & 1
+                    node[d + 1, ENTERED] = part
+                    node[d + 1, EXPLORED], node[d + 1, LAST] = 0, 0
+                    node[d + 1, RESULT] = d & 1  # below an OR is an AND, true so far; an OR is false
+                d += 1
+            depth = d
+            # The leaf itself holds.
+            if depth & 1 == 0:
+                node[depth - 1, RESULT] = 1
+        if not complete:
+            close_nodes(node, depth, 0)
+            complete = node[0, RESULT] & node[0, LAST] != 0
+        if complete and (all_allowed or allowed[rule]):
+            matched[k] = rule
+            k += 1
+    if everything:
+        for word in range(len(truth)):
+            truth[word] = 0
+    return finish(g, start, straight, k, allowed)
+
+
+@inline
+def close_nodes(node, depth, to):  # type: ignore[no-untyped-def]
+    """Give the results of the nodes above a leaf at some depth to their parents, down to those below depth `to`."""
+    for d in range(depth - 1, to, -1):
+        if d & 1:  # an OR, below an AND
+            node[d - 1, RESULT] &= node[d, RESULT]
+        else:
+            node[d - 1, RESULT] |= node[d, RESULT] & node[d, LAST]
+
+
+@kernel
+def dewey_complete(labels, touched, allowed, g, node):  # type: ignore[no-untyped-def]
+    return complete_deweys(labels, touched, allowed, g, node, 0)
+
+
+@kernel
+def dewey_one(labels, found, count, allowed, g, node):  # type: ignore[no-untyped-def]
+    touched = group_leaves(labels.leaves, found, 0, count, g, 0)
+    return complete_deweys(labels, touched, allowed, g, node, 0)
+
+
+@kernel
+def dewey_batch(labels, found, offsets, events, allowed, g, node, ends):  # type: ignore[no-untyped-def]
+    k = 0
+    ends[0] = 0
+    i = 0
+    while i < events and len(g.matched) - k >= len(g.mask):
+        touched = group_leaves(labels.leaves, found, offsets[i], offsets[i + 1], g, k)
+        k = complete_deweys(labels, touched, allowed, g, node, k)
+        i += 1
+        ends[i] = k
+    return i

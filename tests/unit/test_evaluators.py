@@ -1,0 +1,102 @@
+"""Every evaluator on the paper's own example, on deep trees, and at the widths where labels and masks change form."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import eligo
+from eligo.compile.compiled import Compiled
+from eligo.evaluate.registry import EVALUATORS
+
+every = pytest.mark.parametrize("evaluator", EVALUATORS.all())
+
+
+def rule_of_figure_5(evaluator: str) -> eligo.Matcher:
+    m = eligo.Matcher(evaluator=evaluator, limits={"leaves": 200_000})
+    m.add("contract", "(a = 1 and (a2 = 1 or x = 1)) or c = 1 or (d = 1 and (e = 1 or x = 1) and (f = 1 or y = 1))")
+    return m
+
+
+@every
+@pytest.mark.parametrize(
+    ("satisfied", "wanted"),
+    [("a d e f", True), ("a a2", True), ("c", True), ("d e f", True), ("a2 d", False), ("a d e", False), ("", False)],
+)
+def test_figure_5(evaluator: str, satisfied: str, wanted: bool) -> None:
+    found = rule_of_figure_5(evaluator).match(dict.fromkeys(satisfied.split(), 1))
+    assert found == (["contract"] if wanted else [])
+
+
+@every
+@pytest.mark.parametrize("leaves", [127, 128, 129, 255, 256, 257, 32_767, 32_768, 65_535, 65_536, 70_000])
+def test_label_widths(evaluator: str, leaves: int) -> None:
+    # An AND of ORs of two leaves, so that nothing collapses into one conjunction.
+    ors = [f"(a{i % 50} = {i} or b{i % 50} = {i})" for i in range(leaves // 2)]
+    event = {f"a{i}": list(range(i, leaves, 50)) for i in range(50)}
+    m = eligo.Matcher(evaluator=evaluator, multi=list(event), limits={"leaves": 200_000, "text": 10_000_000})
+    m.add("wide", " and ".join(ors))
+    assert m.match(event) == ["wide"]
+    event["a7"] = event["a7"][1:]
+    assert m.match(event) == []
+
+
+def tree(rng: random.Random, depth: int, conjunctions: int, is_and: bool) -> list[int]:
+    """Tokens of a random tree that alternates, single children and repeated conjunctions among its nodes."""
+    if depth == 0 or rng.random() < 0.15:
+        return [rng.randrange(conjunctions)]
+    children = rng.choice((1, 2, 2, 2, 3, 4))
+    below = [tree(rng, depth - 1, conjunctions, not is_and) for _ in range(children)]
+    return [-2 * children - (not is_and), *(token for child in below for token in child)]
+
+
+def holds(tokens: list[int], truth: set[int]) -> bool:
+    values: list[bool] = []
+    for token in reversed(tokens):
+        if token >= 0:
+            values.append(token in truth)
+        else:
+            some = [values.pop() for _ in range(-token // 2)]
+            values.append(any(some) if token & 1 else all(some))
+    return values[0]
+
+
+def compiled(trees: list[list[int]], conjunctions: int) -> Compiled:
+    """Rules over conjunctions that nobody looks into."""
+    nothing, wide = np.zeros(0, np.int32), np.zeros(0, np.int64)
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum([len(one) for one in trees])))
+    return Compiled(
+        attribute=nothing, flags=np.zeros(0, np.uint8), pattern=nothing, run_offsets=np.zeros(1, np.int64),
+        low_kind=np.zeros(0, np.uint8), low_key=wide, low_key2=wide, high_kind=np.zeros(0, np.uint8), high_key=wide,
+        high_key2=wide, conjunction_offsets=np.zeros(conjunctions + 1, np.int64), conjunction=nothing,
+        tree_offsets=offsets.astype(np.int64), tree=np.array([t for one in trees for t in one], np.int32),
+    )  # fmt: skip
+
+
+@every
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 6, 12])
+@pytest.mark.parametrize("conjunctions", [5, 60, 3000])
+def test_random_trees(evaluator: str, depth: int, conjunctions: int) -> None:
+    rng = random.Random(depth * conjunctions)
+    trees = [[]] + [tree(rng, depth, conjunctions, rng.random() < 0.5) for _ in range(60 if depth < 12 else 6)]
+    built = EVALUATORS.get(evaluator).build(compiled(trees, conjunctions))
+    again = EVALUATORS.get(evaluator).restore(compiled(trees, conjunctions), built.arrays())
+    scratch = again.scratch()
+    everyone = np.zeros(0, np.uint8)
+    for share in (0.0, 0.02, 0.1, 0.2, 0.5, 0.9, 1.0):  # few satisfied conjunctions, and many
+        found = np.array([c for c in range(conjunctions) if rng.random() < share], np.int32)
+        rng.shuffle(found)
+        wanted = [r for r, tokens in enumerate(trees) if tokens and holds(tokens, set(found.tolist()))]
+        count = again.evaluate(found, len(found), everyone, scratch)
+        assert scratch.matched[:count].tolist() == wanted
+        count = again.complete(again.group(found, len(found), scratch), everyone, scratch)
+        assert scratch.matched[:count].tolist() == wanted
+        allowed = np.array([r % 3 != 0 for r in range(len(trees))], np.uint8)
+        count = again.evaluate(found, len(found), allowed, scratch)
+        assert scratch.matched[:count].tolist() == [r for r in wanted if r % 3]
+        offsets, ends = np.array([0, 0, len(found), len(found)]), np.zeros(4, np.int64)
+        assert again.evaluate_batch(found, offsets, 3, everyone, scratch, ends) == 3
+        assert ends.tolist() == [0, 0, len(wanted), len(wanted)]
+        assert scratch.matched[: len(wanted)].tolist() == wanted
