@@ -196,6 +196,7 @@ def judgement(point: dict[str, Any], experiment: dict[str, Any]) -> Iterator[Tab
         yield judged(point, experiment)
     if point["label"] in experiment["orders"]:
         yield ordered(point, experiment["orders"][point["label"]])
+        yield spent(point)
 
 
 def judged(point: dict[str, Any], experiment: dict[str, Any]) -> Table:
@@ -233,6 +234,16 @@ def ordered(point: dict[str, Any], expected: list[str]) -> Table:
         rows.append((what, " < ".join(order), "the same" if same else "another"))
     rows.append(("the paper", " < ".join(theirs), ""))
     return "order", ("by", "fastest first", "as the paper has it"), rows
+
+
+def spent(point: dict[str, Any]) -> Table:
+    """What the index phase of each contender goes through, and what that costs apiece: why they come in that order."""
+    rows = []
+    for name, f in sorted(point["contenders"].items(), key=lambda item: item[1]["phases_ns"]["index"]):
+        steps = f["candidates"] + f["evaluations"]
+        each = f["phases_ns"]["index"] / max(steps, 1)
+        rows.append((name, f"{f['candidates']:,.0f}", f"{f['evaluations']:,.0f}", f"{each:.1f} ns"))
+    return "what the index phase spends", ("index", "candidates", "evaluations", "a piece of either"), rows
 
 
 def _beats(speedup: dict[str, float]) -> str:

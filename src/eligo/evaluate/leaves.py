@@ -233,6 +233,7 @@ def group_leaves(leaves, found, first, stop, g, start):  # type: ignore[no-untyp
     n = 0
     k = start
     dense = (stop - first) * DENSE > len(direct_offsets) and len(leaves.leaf_conjunction) > 0
+    unlabelled = dense or len(label) == 0  # then the offsets of labels need not be fetched from memory
     if dense:
         truth = g.truth
         for i in range(first, stop):
@@ -249,7 +250,7 @@ def group_leaves(leaves, found, first, stop, g, start):  # type: ignore[no-untyp
                 touched[n] = rule
                 n += 1
             mask[rule] |= DONE
-        if dense:
+        if unlabelled:
             continue
         for d in range(label_offsets[c], label_offsets[c + 1]):
             rule = label[d] >> 6

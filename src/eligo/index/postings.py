@@ -18,7 +18,7 @@ from eligo.compile.compiled import I32, I64, U8
 from eligo.compile.conjunctions import Conjunctions
 from eligo.jit import kernel
 
-BOUND = 64  # spaces; every predicate on an attribute of fifty values is within it
+BOUND = 64  # spaces. With 128, lists on attributes of a hundred spaces grew fivefold, and merging them took longer
 LEFT_OUT, REQUIRED, FORBIDDEN = 0, 1, 2
 
 
