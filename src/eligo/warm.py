@@ -38,6 +38,8 @@ _RULES: Final = (
     "true",
     "false",
 )
+# More leaves than a word has bits: their labels are wider.
+_WIDE: Final = " and ".join(f"(a = {n} or f > {n}.5)" for n in range(33))
 _MOMENT: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _EVENTS: Final[tuple[dict[str, Any], ...]] = (
     {"a": 1, "s": "x", "f": 0.25, "flag": True, "t": _MOMENT, "many": ["p", "q"], "numbers": [1], "inner": {"x": 1}},
@@ -74,6 +76,10 @@ def _pass(index: str, evaluator: str, integers: bool) -> None:
     matcher.add(ids[0], "a > 0", replace=True)
     _ask(matcher)
     _change(eligo.Matcher(index, evaluator), integers)
+    wide = eligo.Matcher(index, evaluator)
+    wide.add(ids[0], _WIDE)
+    wide.match(_EVENTS[0])
+    wide.match_batch(list(_EVENTS))
     with tempfile.TemporaryDirectory(prefix="eligo-warm-") as folder:
         path = os.path.join(folder, "rules.eligo")
         matcher.save(path)

@@ -178,6 +178,17 @@ def test_many_rules(index: str, evaluator: str, absent: str) -> None:
 
 
 @several
+def test_two_predicates_on_one_attribute_of_several_values(index: str, evaluator: str, absent: str) -> None:
+    rules = ["m < 5 and m contains none (3)", "m contains none (3) and m < 5 and n = 1", "m is null and m < 5",
+             "m > 1 and m < 4 and m != 3", "not m = 3 and m >= 2"]  # fmt: skip
+    trees = [parse(rule) for rule in rules]
+    m = build(rules, index, evaluator, absent, frozenset({"m"}))
+    for value in (3, [3], [2, 3], 2, [2], [], [1, 7], [3, 9]):
+        for event in ({"m": value}, {"m": value, "n": 1}, {"n": 1}):
+            assert m.match(event) == expected(trees, event, absent, frozenset({"m"})), event
+
+
+@several
 @pytest.mark.parametrize("size", [127, 128, 254, 255, 256, 257])
 def test_sizes_at_which_counters_could_overflow(index: str, evaluator: str, absent: str, size: int) -> None:
     m = eligo.Matcher(index=index, evaluator=evaluator, absent=absent)  # type: ignore[arg-type]

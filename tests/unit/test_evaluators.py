@@ -100,3 +100,33 @@ def test_random_trees(evaluator: str, depth: int, conjunctions: int) -> None:
         assert again.evaluate_batch(found, offsets, 3, everyone, scratch, ends) == 3
         assert ends.tolist() == [0, 0, len(wanted), len(wanted)]
         assert scratch.matched[: len(wanted)].tolist() == wanted
+
+
+@every
+def test_an_or_of_more_conjunctions_than_a_mask_has_bits(evaluator: str) -> None:
+    """All leaves complete the rule alone, so none is marked, and yet the rule is large."""
+    m = eligo.Matcher(evaluator=evaluator)
+    m.add(0, " or ".join(f"(a = {i} and b = {i})" for i in range(70)))
+    m.add(1, "x = 1 and (y = 1 or z = 1)")
+    for i in range(60):
+        m.add(2 + i, f"x > {-i} and (y > {-i} or z > {-i})")
+    assert m.match({"a": 3, "b": 3}) == [0]
+    assert m.match({"a": 3, "b": 4}) == []
+    assert m.match({"x": 1, "y": 1, "z": 1}) == list(range(1, 62))
+
+
+@every
+def test_a_batch_in_which_everything_matches(evaluator: str) -> None:
+    rules, conjunctions = 1200, 4
+    trees = [[-4, 0, -5, 1, 2]] * (rules - 1) + [[3]]
+    built = EVALUATORS.get(evaluator).build(compiled(trees, conjunctions))
+    scratch = built.scratch()
+    found = np.tile(np.arange(conjunctions, dtype=np.int32), 9)
+    offsets, ends = np.arange(0, 4 * 10, 4), np.zeros(10, np.int64)
+    done = 0
+    while done < 9:
+        some = built.evaluate_batch(found, offsets[done:], 9 - done, np.zeros(0, np.uint8), scratch, ends)
+        assert some > 0
+        assert np.diff(ends[: some + 1]).tolist() == [rules] * some
+        assert ends[some] < len(scratch.matched) + 1
+        done += some

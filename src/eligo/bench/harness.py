@@ -140,7 +140,7 @@ def _compare(
     built = _built(contenders, left_out, progress.step)
     taking_part = [contender for contender in contenders if contender.name in built]
     progress.stage("verifying", len(taking_part))
-    verified = verify(prepared, taking_part, task.seed, progress.step)
+    verified = verify(prepared, [*taking_part, *_witness(prepared, taking_part)], task.seed, progress.step)
     progress.stage("timing", len(taking_part) * task.repeat)
     times = measure(taking_part, task.repeat, always_emit=left_out is not None, step=progress.step)
     baseline = "scan" if "scan" in built else taking_part[0].name
@@ -153,6 +153,18 @@ def _compare(
         "verified": {"events": verified.events, "reference_pairs": verified.pairs},
         "contenders": built,
     }
+
+
+def _witness(prepared: Prepared, contenders: Sequence[Contender]) -> list[Contender]:
+    """`scan`, where it does not take part itself: somebody who was left alone would agree with himself."""
+    plain = ("scan", "interval")
+    if any(isinstance(contender, Indexed) and contender.made_of == plain for contender in contenders):
+        return []
+    witness = Indexed(prepared, *plain, "scan, as a witness")
+    witness.read()
+    witness.build()
+    witness.finish()
+    return [witness]
 
 
 def _built(

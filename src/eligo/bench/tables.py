@@ -238,7 +238,7 @@ def ordered(point: dict[str, Any], expected: list[str]) -> Table:
 
 def spent(point: dict[str, Any]) -> Table:
     """What the index phase of each contender goes through, and what that costs apiece: why they come in that order."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, f in sorted(point["contenders"].items(), key=lambda item: item[1]["phases_ns"]["index"]):
         steps = f["candidates"] + f["evaluations"]
         each = f["phases_ns"]["index"] / max(steps, 1)

@@ -42,7 +42,7 @@ class IntervalScratch(GroupScratch):
 
     def __init__(self, leaves: Leaves) -> None:
         super().__init__(leaves)
-        widest = int(leaves.size.max(initial=0)) if len(leaves.wide) else 0
+        widest = int(leaves.size.max(initial=0))
         self.reached = np.zeros(widest + 2, np.int64)
         self.walk = np.zeros(1, np.int64)
 
@@ -213,7 +213,7 @@ def interval_batch(labels, found, offsets, events, allowed, g, reached, walks, e
     k = 0
     ends[0] = 0
     i = 0
-    while i < events and len(g.matched) - k >= len(g.mask):
+    while i < events and len(g.matched) - k > len(g.mask):  # one more: a rule is written before it is known
         touched = group_leaves(labels.leaves, found, offsets[i], offsets[i + 1], g, k)
         k = complete_intervals(labels, touched, allowed, g, reached, walks, k)
         i += 1

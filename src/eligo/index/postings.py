@@ -68,9 +68,10 @@ def post(offsets, items, how, order, attribute, run_offsets, run_low, run_high, 
     filled = posting_offsets
     posting = np.empty(0, np.int32)
     for writing in range(2):
-        for number in range(len(order)):
+        for place in range(2 * len(order)):
+            number, turn = place >> 1, REQUIRED if place & 1 else FORBIDDEN  # in the order of their entries
             for i in range(offsets[order[number]], offsets[order[number] + 1]):
-                if how[i] == LEFT_OUT:
+                if how[i] != turn:
                     continue
                 p = items[i]
                 base, stop = space_base[attribute[p]], space_base[attribute[p] + 1]

@@ -18,6 +18,7 @@ from eligo.language.render import render_value
 from eligo.language.tokens import is_plain, quoted
 
 if TYPE_CHECKING:
+    from eligo.compile.compiled import I64
     from eligo.workload.draft import Draft
 
 _COMMA, _OPEN, _CLOSE, _AND, _OR, _TRUE, _FALSE, _OPERATORS = range(8)
@@ -33,14 +34,7 @@ def rendered(draft: Draft) -> pa.Array:
     pieces = [text.encode() for text in (*_MARKS, *_SPELLED, *names, *map(render_value, draft.strings))]
     starts = np.concatenate((np.zeros(1, np.int64), np.cumsum([len(piece) for piece in pieces], dtype=np.int64)))
     lengths = np.diff(starts)
-    # What all could take at most; pages that nothing is written to cost nothing.
-    most = int(lengths[_NAMES + draft.attribute].sum()) + 20 * draft.predicates + 16 * len(draft.tree)
-    most += 8 * len(draft) + (_WIDEST + 2) * len(draft.operand)
-    if len(draft.strings):
-        of_text = np.repeat(draft.textual[draft.attribute], np.diff(draft.operand_offsets))
-        texts = lengths[_NAMES + len(names) :]
-        most += int(texts[draft.operand[of_text]].sum())
-    data = np.empty(most, np.uint8)
+    data = np.empty(_room(draft, lengths, len(names)), np.uint8)
     ends = np.zeros(len(draft) + 1, np.int64)
     write_rules(
         draft.tree_offsets,
@@ -60,6 +54,23 @@ def rendered(draft: Draft) -> pa.Array:
     if ends[-1] < 2**31:
         return pa.StringArray.from_buffers(len(draft), pa.py_buffer(ends.astype(np.int32)), content)
     return pa.LargeStringArray.from_buffers(len(draft), pa.py_buffer(ends), content)
+
+
+def _room(draft: Draft, lengths: I64, names: int) -> int:
+    """What all rules could take at most; pages that nothing is written to cost nothing.
+
+    By leaf, not by conjunction: many rules may name one.
+    """
+    operands = np.full(len(draft.operand), _WIDEST + 6, np.int64)  # with what stands between two of them
+    if len(draft.strings):
+        of_text = np.repeat(draft.textual[draft.attribute], np.diff(draft.operand_offsets))
+        operands[of_text] += lengths[_NAMES + names :][draft.operand[of_text]]
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(operands)))
+    predicates = lengths[_NAMES + draft.attribute] + 24 + np.diff(before[draft.operand_offsets])
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(predicates)))
+    conjunctions = np.diff(before[draft.conjunction_offsets])
+    leaves = draft.tree[draft.tree >= 0]
+    return int(conjunctions[leaves].sum()) + 16 * len(draft.tree) + 8 * len(draft)
 
 
 @kernel

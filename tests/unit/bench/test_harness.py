@@ -98,15 +98,16 @@ def test_contenders_from_outside_have_their_own_section_with_fewer_rules() -> No
     assert section["contenders"]["dict"]["speedup"]["total"]["median"] > 0
 
 
+@pytest.mark.parametrize("company", ["scan,", ""])  # alone, too
 @pytest.mark.parametrize("wrong", ["forgetful", "forgetful-in-batch"])
-def test_a_wrong_index_stops_the_run_and_nothing_is_recorded(wrong: str, tmp_path: Path) -> None:
+def test_a_wrong_index_stops_the_run_and_nothing_is_recorded(wrong: str, company: str, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     given = [
         "bench",
         "run",
         "tiny",
         "--index",
-        f"scan,{wrong}",
+        f"{company}{wrong}",
         "--rules",
         "200",
         "--events",

@@ -225,3 +225,14 @@ def test_a_broken_draft_is_refused(draft: Draft, reason: str) -> None:
         draft.table()
     with pytest.raises(eligo.EligoError, match=reason):
         draft.compile(Attributes(), Strings())
+
+
+def test_a_conjunction_that_many_rules_share_is_written_for_each() -> None:
+    one = conjunctive(("a" * 50, "b"), np.array([0, 1], np.int32), np.array([IN, BETWEEN], np.uint8), np.array([0, 3, 5]),
+                      np.array([-(2**50), 5, 2**50, -7, 7]), np.array([0, 2]))  # fmt: skip
+    trees = [[-4, 0, -5, 0, 0]] * 500
+    many = Draft(**{**vars(one), "tree": np.array([t for tree in trees for t in tree], np.int32),
+                    "tree_offsets": np.arange(0, 5 * 501, 5)})  # fmt: skip
+    texts = many.table()["expression"].to_pylist()
+    leaf = f"{'a' * 50} in ({-(2**50)}, 5, {2**50}) and b between -7 and 7"
+    assert set(texts) == {f"{leaf} and ({leaf} or {leaf})"}

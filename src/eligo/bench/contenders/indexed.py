@@ -35,6 +35,7 @@ class Indexed(Contender):
     ) -> None:
         super().__init__(prepared)
         self.name = name or index
+        self.made_of = (index, evaluator)
         self._index_kind, self._evaluator_kind = INDEXES.get(index), EVALUATORS.get(evaluator)
         self._from_dicts = from_dicts
         self.phases = PHASES if from_dicts else PHASES[1:]
