@@ -56,15 +56,16 @@ _MANY: Final = 600  # rules, one by one: enough for the small segments to be mer
 
 
 def warm() -> None:
-    """Run every index with every evaluator once; waits while another process does."""
+    """Run every index and every evaluator once; waits while another process does."""
     with _lock():
         from eligo.evaluate.registry import EVALUATORS
-        from eligo.index.registry import INDEXES
+        from eligo.index.registry import AUTO, INDEXES
 
-        for index in INDEXES.all():
-            for evaluator in EVALUATORS.all():
-                for integers in (False, True):
-                    _pass(index, evaluator, integers)
+        pairs = [(index, "interval") for index in INDEXES.all()]
+        pairs += [(AUTO, evaluator) for evaluator in EVALUATORS.all() if evaluator != "interval"]
+        for index, evaluator in pairs:
+            for integers in (False, True):
+                _pass(index, evaluator, integers)
 
 
 def _pass(index: str, evaluator: str, integers: bool) -> None:
