@@ -26,7 +26,8 @@ PAIRS += [("propagation", evaluator) for evaluator in EVALUATORS.all() if evalua
 COMBINATIONS = [(*pair, absent) for pair, absent in product(PAIRS, ("fails", "classical"))]
 
 several = pytest.mark.parametrize(("index", "evaluator", "absent"), COMBINATIONS)
-thorough = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Some hundred rules against as many events of each kind are in `test_many_rules`; here shapes matter, not numbers.
+thorough = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def build(rules: list[Any], index: str, evaluator: str, absent: Any, multi: frozenset[str] = MULTI) -> eligo.Matcher:

@@ -392,3 +392,19 @@ def test_observing_changes_no_answer(m: Matcher) -> None:
     assert [m.match(event) for event in events] == before
     m.add("later", "age = 7 and country = 'US'")
     assert m.match({"age": 7, "country": "US"}) == ["minor", "any", "later"]
+
+
+def test_observing_does_not_trade_an_equality_for_a_range() -> None:
+    """Both hold for none of the events seen; the equality leads to fewer rules."""
+    m = Matcher()
+    m.add_many((i, f"price between {i} and {i + 20} and id = {i}") for i in range(500))
+    m.observe([{"other": 1}, {"other": 2}])
+    before = m.stats().candidates
+    assert m.match({"price": 10, "id": 5}) == [5]
+    assert m.stats().candidates - before == 1
+
+
+def test_many_matches_with_text_ids() -> None:
+    m = Matcher()
+    m.add_many((f"rule-{i}", "a = 1") for i in range(50))
+    assert m.match({"a": 1}) == [f"rule-{i}" for i in range(50)]

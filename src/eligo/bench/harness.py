@@ -50,12 +50,12 @@ class Task:
 
     def pairs(self) -> list[tuple[str, str, str]]:
         """Name, index and evaluator of every contender; the evaluator is named where there are several."""
-        names = self.indexes or tuple(INDEXES.all())
+        names = tuple(dict.fromkeys(self.indexes)) or tuple(INDEXES.all())
         several = len(self.evaluators) > 1
         return [
             (f"{index}+{evaluator}" if several else index, index, evaluator)
             for index in names
-            for evaluator in self.evaluators
+            for evaluator in dict.fromkeys(self.evaluators)
         ]
 
 
@@ -75,7 +75,7 @@ def run(task: Task, progress: Progress) -> dict[str, Any]:
     contenders: list[Contender] = [Indexed(prepared, index, evaluator, name) for name, index, evaluator in pairs]
     point: dict[str, Any] = {
         "workload": task.workload,
-        "parameters": {**workload.parameters, "rules": task.rules},
+        "parameters": workload.parameters,  # its rules are those measured and those inserted
         "measured": workload.measured,
         "rules": task.rules,
         "events": len(prepared.places),
@@ -157,10 +157,10 @@ def _compare(
 
 def _witness(prepared: Prepared, contenders: Sequence[Contender]) -> list[Contender]:
     """`scan`, where it does not take part itself: somebody who was left alone would agree with himself."""
-    plain = ("scan", "interval")
+    plain = ("scan", "scan")  # what no index and no label has to do with
     if any(isinstance(contender, Indexed) and contender.made_of == plain for contender in contenders):
         return []
-    witness = Indexed(prepared, *plain, "scan, as a witness")
+    witness = Indexed(prepared, *plain, "scan of all trees, as a witness")
     witness.read()
     witness.build()
     witness.finish()

@@ -24,6 +24,7 @@ from eligo.language.reference import matches
 
 _EVENTS = 1000  # compared; of more, so many evenly spaced ones
 _REFERENCE_EVENTS = 20
+_MANY_EVENTS, _MANY_RULES = 5, 1_000  # of these, events that are asked about so many more rules
 _REFERENCE_RULES = 20  # of those that match and of all, for each of these events
 
 
@@ -78,13 +79,19 @@ def _digest(rows: I32) -> bytes:
 def _verify_batch(
     prepared: Prepared, contenders: Sequence[Contender], contender: Contender, expected: dict[int, bytes]
 ) -> None:
+    missing = set(expected)
     for start, ends, rows in contender.batches():
         for i in range(len(ends) - 1):
             digest = expected.get(start + i)
+            missing.discard(start + i)
             if digest is not None and _digest(rows[ends[i] : ends[i + 1]]) != digest:
                 batch = rows[ends[i] : ends[i + 1]].copy()
                 one = contenders[0].rows(start + i)
                 raise _disagreement(prepared, contenders, start + i, one, batch, f"{contender.name} in a batch")
+    for event in sorted(missing):
+        one, none = contenders[0].rows(event), np.zeros(0, np.int32)
+        if contender.has_batch and len(one):
+            raise _disagreement(prepared, contenders, event, one, none, f"{contender.name} in a batch")
 
 
 def _verify_reference(
@@ -95,6 +102,8 @@ def _verify_reference(
         found = set(contenders[0].rows(event).tolist())
         some = set(rng.sample(sorted(found), min(_REFERENCE_RULES, len(found))))
         some.update(rng.randrange(prepared.rules) for _ in range(min(_REFERENCE_RULES, prepared.rules)))
+        if len(asked) < _MANY_RULES * _MANY_EVENTS:  # few events about many rules, lest all miss the same matches
+            some.update(rng.randrange(prepared.rules) for _ in range(min(_MANY_RULES, prepared.rules)))
         asked.extend((event, row, row in found) for row in sorted(some))
     roots = [parse(text) for text in prepared.texts([row for _, row, _ in asked])]
     for (event, row, said), root in zip(asked, roots, strict=True):

@@ -31,6 +31,7 @@ from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.predicates import ABSENT, VARIOUS, holds
+from eligo.errors import LimitError
 from eligo.jit import define_handle, inline, kernel
 
 SOME, EVERY, RANGE, NOT_RANGE, LIST, NOT_LIST, SLOW = 0, 1, 2, 3, 4, 5, 6
@@ -61,6 +62,9 @@ class Checks:
 
 def build_checks(conjunctions: Conjunctions) -> Checks:
     p = conjunctions.predicates
+    if len(p) >= 1 << 29 or len(p.plain_stop) >= 1 << 24:
+        found = f"{len(p):,} predicates on {len(p.plain_stop):,} attributes"
+        raise LimitError(f"{found} in one segment: an index has room for 2^29 on 2^24; use index='scan'")
     return Checks(
         *make_checks(p.attribute(), p.flags, p.run_offsets, p.run_low, p.run_high, conjunctions.spaces.space_count)
     )

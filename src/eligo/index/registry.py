@@ -11,7 +11,7 @@ register = INDEXES.register
 
 # What `auto` takes, and why. A fixed rule: it does not look at the rules.
 AUTO = "propagation"
-AUTO_REASON = "a fixed choice: looks at few conjunctions whatever the rules, and builds as fast as scan"
+AUTO_REASON = "a fixed choice: looks at few conjunctions where rules have a selective predicate, and builds fast"
 
 
 def choose(name: str) -> type[Index]:

@@ -89,7 +89,9 @@ class RuleTable:
         if len(self.ids):
             return self.ids[rows].tolist()  # type: ignore[no-any-return]
         if len(rows) > _MANY:
-            return self.id_array().take(pa.array(rows)).to_pylist()  # type: ignore[no-any-return]
+            # Not pyarrow.array: it imports pandas on its first call.
+            numbers = pa.Array.from_buffers(pa.int32(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))])
+            return self.id_array().take(numbers).to_pylist()  # type: ignore[no-any-return]
         data, offsets = self.id_data, self.id_offsets
         return [bytes(data[offsets[row] : offsets[row + 1]]).decode() for row in rows.tolist()]
 

@@ -13,9 +13,11 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.encode import Encoder
 from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
+from eligo.index.scan import unlikeliness
 from eligo.jit import kernel
 from eligo.segments.encoding import as_events, encoded_slices
 
+_APART = 8_000_000  # more than any rank by spaces
 KEPT = 512  # events: enough to tell one in a hundred, few enough that ranking a segment takes milliseconds
 
 
@@ -28,7 +30,7 @@ class Sample:
         self.events = sum(buffer.events for buffer in self._buffers)
 
     def rank(self, conjunctions: Conjunctions) -> I64:
-        """How many of the events satisfy each predicate."""
+        """Higher for predicates that more of the events satisfy; of those alike in this, for those of more spaces."""
         counts = np.zeros(len(conjunctions.predicates) + 1, np.int64)
         truth = conjunctions.predicates.no_truth()
         with self._lock:
@@ -41,7 +43,7 @@ class Sample:
                     truth,
                     counts,
                 )
-        return counts
+        return counts[:-1] * _APART + unlikeliness(conjunctions)
 
 
 def _some(events: Any) -> Any:
