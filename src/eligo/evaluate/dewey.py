@@ -64,7 +64,7 @@ class Dewey(Evaluator):
 
     @classmethod
     def build(cls, compiled: Compiled) -> Dewey:
-        leaves, token = build_leaves(compiled, by_begin=False)
+        leaves, token, _, _ = build_leaves(compiled, by_begin=False)
         starts, parts = dewey_components(compiled.tree, compiled.tree_offsets)
         number = np.cumsum(compiled.tree >= 0) - 1  # of each leaf token among all leaves
         return cls(leaves, _packed(starts, parts, number[token]))

@@ -19,7 +19,6 @@ from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
-from eligo.compile.labels import label_intervals
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.leaves import (
     DONE,
@@ -61,11 +60,11 @@ class Interval(Evaluator):
 
     @classmethod
     def build(cls, compiled: Compiled) -> Interval:
-        leaves, token = build_leaves(compiled, by_begin=True)
-        begin, end, _ = label_intervals(compiled.tree, compiled.tree_offsets)
+        leaves, _, begin, end = build_leaves(compiled, by_begin=True)
         widest = int(leaves.size.max(initial=0))
+        kind: Any
         kind, half = (np.uint16, 8) if widest <= NARROW else (np.uint32, 16) if widest < 1 << 16 else (np.uint64, 32)
-        return cls(leaves, (begin[token].astype(kind) | end[token].astype(kind) << kind(half)))
+        return cls(leaves, begin.astype(kind) | end.astype(kind) << kind(half))
 
     @classmethod
     def restore(cls, compiled: Compiled, arrays: Arrays) -> Interval:

@@ -72,8 +72,8 @@ class Leaves:
 LEAVES = tuple(field.name for field in fields(Leaves))
 
 
-def build_leaves(compiled: Compiled, by_begin: bool) -> tuple[Leaves, I32]:
-    """The leaves of all rules, ordered by where their intervals begin or else as they stand; and each one's token."""
+def build_leaves(compiled: Compiled, by_begin: bool) -> tuple[Leaves, I32, I32, I32]:
+    """All leaves, ordered by where their intervals begin or else as they stand; each one's token, begin and end."""
     begin, end, span = label_intervals(compiled.tree, compiled.tree_offsets)
     direct_offsets, direct, label_offsets, label, wide_offsets, wide, wide_rule, leaf_start, token = number_leaves(
         compiled.tree, compiled.tree_offsets, compiled.conjunctions, begin, end, span, by_begin
@@ -84,7 +84,7 @@ def build_leaves(compiled: Compiled, by_begin: bool) -> tuple[Leaves, I32]:
     leaves = Leaves(
         direct_offsets, direct, label_offsets, label, wide_offsets, wide, wide_rule, leaf_start, conjunction, span
     )
-    return leaves, token
+    return leaves, token, begin[token], end[token]
 
 
 @kernel
@@ -168,7 +168,7 @@ class GroupScratch(EvaluatorScratch):
 
     def __init__(self, leaves: Leaves) -> None:
         super().__init__(leaves.rules)
-        self.counts = np.zeros(2, np.int64)
+        self.counts = np.zeros(1, np.int64)
         self.group = make_group(
             np.zeros(leaves.rules, np.uint64),
             np.zeros(int(leaves.leaf_start[-1]) if len(leaves.wide) else 0, np.uint8),
