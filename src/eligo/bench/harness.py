@@ -108,6 +108,7 @@ def _warm(workload: Workload, task: Task, progress: Progress) -> None:
     few = prepare(workload, min(task.rules, _WARM_RULES), min(task.events, _WARM_EVENTS), task.absent)
     for name, index, evaluator in task.pairs():
         contender = Indexed(few, index, evaluator, name)
+        contender.read()
         contender.build()
         contender.finish()
         contender.rows(0)

@@ -25,6 +25,7 @@ from eligo.jit import inline, kernel
 I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
 U8: TypeAlias = NDArray[np.uint8]
+F64: TypeAlias = NDArray[np.float64]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 RUN_ARRAYS = ("low_kind", "low_key", "low_key2", "high_kind", "high_key", "high_key2")

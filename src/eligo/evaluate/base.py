@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
+from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 
 
 class EvaluatorScratch:
@@ -24,8 +24,17 @@ class Evaluator(ABC):
     summary: ClassVar[str]
 
     @classmethod
+    def arrange(cls, compiled: Compiled) -> Compiled:
+        """The rules in the form that this evaluator wants, before spaces and index are made of them.
+
+        What comes out is what merging concatenates, so it has to be fit to come in again.
+        """
+        return compiled
+
+    @classmethod
     @abstractmethod
-    def build(cls, compiled: Compiled) -> Evaluator: ...
+    def build(cls, compiled: Compiled, likelihood: F64 | None = None) -> Evaluator:
+        """Build from rules that were arranged. `likelihood`, where known: how often each predicate holds, 0 to 1."""
 
     @classmethod
     @abstractmethod

@@ -21,7 +21,7 @@ from numba import types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
+from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.compile.labels import dewey_components
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.leaves import (
@@ -63,7 +63,7 @@ class Dewey(Evaluator):
         self.handle = make_dewey(self.group_handle, *(own[name] for name in _OWN))
 
     @classmethod
-    def build(cls, compiled: Compiled) -> Dewey:
+    def build(cls, compiled: Compiled, likelihood: F64 | None = None) -> Dewey:
         leaves, token, _, _ = build_leaves(compiled, by_begin=False)
         starts, parts = dewey_components(compiled.tree, compiled.tree_offsets)
         number = np.cumsum(compiled.tree >= 0) - 1  # of each leaf token among all leaves

@@ -18,7 +18,7 @@ from numba import types
 from numba.experimental import structref
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
+from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.leaves import (
     DONE,
@@ -59,7 +59,7 @@ class Interval(Evaluator):
         self.handle = make_interval(self.group_handle, leaves.leaf_start, leaves.size, span, 4 * span.itemsize)
 
     @classmethod
-    def build(cls, compiled: Compiled) -> Interval:
+    def build(cls, compiled: Compiled, likelihood: F64 | None = None) -> Interval:
         leaves, _, begin, end = build_leaves(compiled, by_begin=True)
         widest = int(leaves.size.max(initial=0))
         kind: Any

@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numba.experimental import structref
 
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
+from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.evaluate.base import Evaluator, EvaluatorScratch
 from eligo.evaluate.leaves import in_order
 from eligo.evaluate.registry import register
@@ -49,7 +49,7 @@ class TreeEvaluator(Evaluator):
         self.handle = make_trees(compiled.tree, compiled.tree_offsets, *(own[name] for name in _OWN), self.everything)
 
     @classmethod
-    def build(cls, compiled: Compiled) -> TreeEvaluator:
+    def build(cls, compiled: Compiled, likelihood: F64 | None = None) -> TreeEvaluator:
         after, deepest = subtree_ends(compiled.tree, compiled.tree_offsets)
         if cls.everything:
             rule_offsets, rule = np.zeros(1, np.int32), np.zeros(0, np.int32)

@@ -29,8 +29,8 @@ class Sample:
         self._lock = threading.Lock()  # locating uses room in the buffers
         self.events = sum(buffer.events for buffer in self._buffers)
 
-    def rank(self, conjunctions: Conjunctions) -> I64:
-        """Higher for predicates that more of the events satisfy; of those alike in this, for those of more spaces."""
+    def held(self, conjunctions: Conjunctions) -> I64:
+        """For every predicate how many of the events satisfy it."""
         counts = np.zeros(len(conjunctions.predicates) + 1, np.int64)
         truth = conjunctions.predicates.no_truth()
         with self._lock:
@@ -43,7 +43,12 @@ class Sample:
                     truth,
                     counts,
                 )
-        return counts[:-1] * _APART + unlikeliness(conjunctions)
+        return counts[:-1]
+
+
+def rank_by(held: I64, conjunctions: Conjunctions) -> I64:
+    """Higher for predicates that more of the events satisfy; of those alike in this, for those of more spaces."""
+    return held * _APART + unlikeliness(conjunctions)
 
 
 def _some(events: Any) -> Any:

@@ -22,8 +22,9 @@ from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.index.base import Index
+from eligo.index.scan import likelihood
 from eligo.segments.rule_table import RuleTable, join_rule_tables
-from eligo.segments.sample import Sample
+from eligo.segments.sample import Sample, rank_by
 
 _NONE: I32 = np.zeros(0, np.int32)
 
@@ -133,16 +134,23 @@ class Recipe:
     sample: Sample | None = None
 
     def build(self, table: RuleTable, compiled: Compiled) -> Segment:
-        compiled, conjunctions = build_conjunctions(compiled, self.strings, len(self.attributes))
-        return Segment(table, compiled, conjunctions, self.build_index(conjunctions), self.evaluator.build(compiled))
-
-    def build_index(self, conjunctions: Conjunctions) -> Index:
-        return self.index.build(conjunctions, self.sample.rank(conjunctions) if self.sample else None)
+        compiled, conjunctions = build_conjunctions(
+            self.evaluator.arrange(compiled), self.strings, len(self.attributes)
+        )
+        return self._indexed(table, compiled, conjunctions)
 
     def reindexed(self, segment: Segment) -> Segment:
-        """The same segment with its index built anew."""
-        index = self.build_index(segment.conjunctions)
-        return Segment(segment.table, segment.compiled, segment.conjunctions, index, segment.evaluator)
+        """The same segment with its index and labels built anew."""
+        return self._indexed(segment.table, segment.compiled, segment.conjunctions)
+
+    def _indexed(self, table: RuleTable, compiled: Compiled, conjunctions: Conjunctions) -> Segment:
+        if self.sample is None:
+            rank, often = None, likelihood(conjunctions)
+        else:
+            held = self.sample.held(conjunctions)
+            rank, often = rank_by(held, conjunctions), held / self.sample.events
+        index = self.index.build(conjunctions, rank)
+        return Segment(table, compiled, conjunctions, index, self.evaluator.build(compiled, often))
 
 
 def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:

@@ -16,9 +16,11 @@ import pyarrow as pa
 from eligo.bench.contenders.base import Contender
 from eligo.bench.prepare import Prepared
 from eligo.compile.compiled import I32, I64
+from eligo.compile.conjunctions import build_conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
+from eligo.index.scan import likelihood
 from eligo.segments.view import ALL
 
 PHASES = ("encode", "index", "group", "evaluate", "emit")
@@ -40,11 +42,19 @@ class Indexed(Contender):
         self._from_dicts = from_dicts
         self.phases = PHASES if from_dicts else PHASES[1:]
 
+    def read(self) -> None:
+        """The rules as the evaluator wants them; most take them as they are and share them with everyone."""
+        arranged = self._evaluator_kind.arrange(self.prepared.compiled)
+        self.compiled, self.conjunctions = self.prepared.compiled, self.prepared.conjunctions
+        if arranged is not self.prepared.compiled:
+            strings, attributes = self.prepared.strings, len(self.prepared.attributes)
+            self.compiled, self.conjunctions = build_conjunctions(arranged, strings, attributes)
+
     def build(self) -> None:
-        self.index = self._index_kind.build(self.prepared.conjunctions, None)
+        self.index = self._index_kind.build(self.conjunctions, None)
 
     def finish(self) -> None:
-        self.evaluator = self._evaluator_kind.build(self.prepared.compiled)
+        self.evaluator = self._evaluator_kind.build(self.compiled, likelihood(self.conjunctions))
         self._search, self._evaluate = self.index.scratch(), self.evaluator.scratch()
 
     def rows(self, event: int) -> I32:
