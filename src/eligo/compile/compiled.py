@@ -6,6 +6,9 @@
     conjunction c predicates conjunction[conjunction_offsets[c] … [c+1]], ascending; one for a single-valued attribute
     rule n        tree[tree_offsets[n] … [n+1]] in prefix order:  c ≥ 0 a conjunction,
                   -2k an AND of the k trees that follow, -2k-1 an OR of them; nothing at all: never true
+    part p        part[part_offsets[p] … [p+1]], a tree that others name instead of copying it: their token for it is
+                  p + the number of conjunctions. Parts name only parts of lower numbers. Most rules have none: they are
+                  made for an evaluator that wants them (sharing.py)
 
 Invariants: after `unique` no two predicates and no two conjunctions are equal, however many rules share them; a
 conjunction without predicates always holds.
@@ -14,7 +17,7 @@ conjunction without predicates always holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,6 +52,12 @@ class Compiled:
     conjunction: I32
     tree_offsets: I64
     tree: I32
+    part_offsets: I64 = field(default_factory=lambda: np.zeros(1, np.int64))
+    part: I32 = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    @property
+    def parts(self) -> int:
+        return len(self.part_offsets) - 1
 
     @property
     def predicates(self) -> int:
@@ -68,13 +77,17 @@ class Compiled:
 
 def concatenate(parts: Sequence[Compiled], keep: Sequence[NDArray[np.bool_] | None]) -> Compiled:
     """The kept rules of all parts as one, with equal predicates and equal conjunctions made one again."""
-    trees, tree_offsets = [], [np.zeros(1, np.int64)]
-    predicates = conjunctions = runs = items = leaves = 0
+    every = sum(part.conjunctions for part in parts)
+    predicates = conjunctions = runs = items = leaves = shared = shares = 0
     joined: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(Compiled)}
+    for name in ("tree_offsets", "part_offsets"):
+        joined[name].append(np.zeros(1, np.int64))
     for part, mask in zip(parts, keep, strict=True):
         tree, offsets = kept_slices(part.tree, part.tree_offsets, mask)
-        trees.append(np.where(tree >= 0, tree + np.int32(conjunctions), tree).astype(np.int32))
-        tree_offsets.append(offsets[1:] + leaves)
+        joined["tree"].append(moved_tokens(tree, part.conjunctions, conjunctions, every + shares))
+        joined["tree_offsets"].append(offsets[1:] + leaves)
+        joined["part"].append(moved_tokens(part.part, part.conjunctions, conjunctions, every + shares))
+        joined["part_offsets"].append(part.part_offsets[1:] + shared)
         for name in ("attribute", "flags", "pattern", *RUN_ARRAYS):
             joined[name].append(getattr(part, name))
         joined["run_offsets"].append(part.run_offsets[:-1] + runs)
@@ -85,11 +98,17 @@ def concatenate(parts: Sequence[Compiled], keep: Sequence[NDArray[np.bool_] | No
         runs += len(part.low_kind)
         items += len(part.conjunction)
         leaves += len(tree)
+        shared += len(part.part)
+        shares += part.parts
     joined["run_offsets"].append(np.array([runs], np.int64))
     joined["conjunction_offsets"].append(np.array([items], np.int64))
-    joined["tree"] = list(trees)
-    joined["tree_offsets"] = list(tree_offsets)
     return unique(Compiled(**{name: np.concatenate(arrays) for name, arrays in joined.items()}))
+
+
+def moved_tokens(tokens: I32, conjunctions: int, to: int, parts_to: int) -> I32:
+    """The same trees where conjunctions are numbered from `to` on, and the tokens for parts start at `parts_to`."""
+    moved = np.where(tokens >= conjunctions, tokens - conjunctions + parts_to, tokens + to)
+    return np.where(tokens >= 0, moved, tokens).astype(np.int32)
 
 
 def unique(whole: Compiled) -> Compiled:
@@ -108,12 +127,12 @@ def unique(whole: Compiled) -> Compiled:
     conjunction = same[whole.conjunction]
     sort_within(conjunction, whole.conjunction_offsets)
     first = first_equal_slice(conjunction, whole.conjunction_offsets)
-    tree = np.where(whole.tree >= 0, first[np.maximum(whole.tree, 0)] if len(first) else 0, whole.tree)
-    used = np.zeros(whole.conjunctions, np.bool_)
-    used[tree[tree >= 0]] = True
-    renumbered = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    tree = np.where(tree >= 0, renumbered[np.maximum(tree, 0)] if len(used) else 0, tree).astype(np.int32)
-    conjunction, conjunction_offsets = kept_slices(conjunction, whole.conjunction_offsets, used)
+    # What tokens stand for, conjunctions and behind them parts: the equal one that is kept, and then its new number.
+    kept = np.concatenate((first, np.arange(whole.conjunctions, whole.conjunctions + whole.parts, dtype=np.int32)))
+    used = used_tokens(whole.tree, whole.part, whole.part_offsets, whole.conjunctions, kept)
+    number = (np.cumsum(used, dtype=np.int32) - np.int32(1))[kept]
+    conjunction, conjunction_offsets = kept_slices(conjunction, whole.conjunction_offsets, used[: whole.conjunctions])
+    part, part_offsets = kept_slices(whole.part, whole.part_offsets, used[whole.conjunctions :])
     wanted = np.zeros(whole.predicates, np.bool_)
     wanted[conjunction] = True
     return Compiled(
@@ -123,8 +142,32 @@ def unique(whole: Compiled) -> Compiled:
         if len(conjunction)
         else conjunction.astype(np.int32),
         tree_offsets=whole.tree_offsets,
-        tree=tree,
+        tree=_renumbered(whole.tree, number),
+        part_offsets=part_offsets,
+        part=_renumbered(part, number),
     )
+
+
+def _renumbered(tokens: I32, number: I32) -> I32:
+    if not len(number):
+        return tokens.astype(np.int32)
+    return np.where(tokens >= 0, number[np.maximum(tokens, 0)], tokens).astype(np.int32)
+
+
+@kernel
+def used_tokens(tree, part, part_offsets, conjunctions, kept):  # type: ignore[no-untyped-def]
+    """Whether each conjunction and each part is used by a rule, itself or through parts."""
+    parts = len(part_offsets) - 1
+    used = np.zeros(conjunctions + parts, np.bool_)
+    for t in tree:
+        if t >= 0:
+            used[kept[t]] = True
+    for p in range(parts - 1, -1, -1):  # those that name a part stand behind it
+        if used[conjunctions + p]:
+            for i in range(part_offsets[p], part_offsets[p + 1]):
+                if part[i] >= 0:
+                    used[kept[part[i]]] = True
+    return used
 
 
 def predicate_rows(whole: Compiled, wanted: NDArray[np.bool_]) -> Arrays:
