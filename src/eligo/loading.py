@@ -47,25 +47,28 @@ class Loader:
         root, text, containing = self._read(expression)
         number, labels = _weight(weight), _tags(tags)
         rules = self._rules
-        multi = rules.multi | containing
-        early = normalize(root, multi=multi, absent=rules.absent)  # a large rule should not hold the lock for long
+        expected = rules.multi | containing
+        early = normalize(root, multi=expected, absent=rules.absent)  # a large rule should not hold the lock for long
         with rules.lock:
             self._check_id(rule, self.id_type)
             known = rules.find(rule)
             if known is not None and not replace:
                 raise _duplicate(rule)
-            with self._containing_changes(containing, known):
+            gone = self._containing_at(known)
+            multi = self._multi_after(containing, gone)
+            normal = early if multi == expected else normalize(root, multi=multi, absent=rules.absent)
+            self._check_size(normal)
+            with self._containing_changes(containing, gone):
                 # The place is looked up again: rules may have been compiled anew.
                 known = rules.find(rule) if known is not None else None
                 sequence = -1 if known is None else rules.remove(known)
-                normal = early if rules.multi == multi else self._normal(root)
                 rules.add(rule, normal, text, number, labels, sequence)
             self.id_type = type(rule)
 
     def remove(self, rule: RuleId) -> None:
         rules = self._rules
         with rules.lock:
-            with self._containing_changes(_NOTHING, self.place(rule)):
+            with self._containing_changes(_NOTHING, self._containing_at(self.place(rule))):
                 rules.remove(self.place(rule))
             if rules.count == 0:
                 self.id_type = None
@@ -105,6 +108,9 @@ class Loader:
                             raise _duplicate(rule)
                         root, text, containing = self._read(expression)
                         number, labels = _weight(weight), _tags(tags)
+                        multi = rules.multi | containing if containing else rules.multi
+                        normal = normalize(root, multi=multi, absent=rules.absent)
+                        self._check_size(normal)
                     except EligoError as error:
                         if not collect:
                             raise _named(error, row, given) from None
@@ -126,7 +132,7 @@ class Loader:
                         doomed.append(known)
                     else:
                         sequence += 1
-                    parts[-1].add(rule, self._normal(root), text, number, labels, place)
+                    parts[-1].add(rule, normal, text, number, labels, place)
                     seen[rule] = parts[-1], containing
                     id_type = type(rule)
                 built = [part.build(rules.recipe) for part in parts if part.rows]
@@ -172,25 +178,40 @@ class Loader:
                 raise _join(leaf)
         return root, render(root), frozenset(containing)
 
-    def _normal(self, root: Node) -> Node:
-        return normalize(root, multi=self._rules.multi, absent=self._rules.absent)
+    def _check_size(self, normal: Node) -> None:
+        """Refuse a rule in normal form that is more than the evaluator takes."""
+        recipe = self._rules.recipe
+        recipe.evaluator.check(normal, **recipe.settings)
 
     def _containing(self, text: str) -> frozenset[str]:
         return multi_valued(parse(text, self._limits)) if "contains" in text.lower() else _NOTHING
 
+    def _containing_at(self, place: tuple[int, int] | None) -> frozenset[str]:
+        """The attributes that the rule at a place uses with `contains`, as far as any rule does."""
+        rules = self._rules
+        if place is None or not rules.containing:
+            return _NOTHING
+        return self._containing(rules.rule_at(place).expression)
+
+    def _multi_after(self, comes: frozenset[str], gone: frozenset[str]) -> frozenset[str]:
+        """What is multi-valued when a rule that uses some attributes with `contains` has come, and one has gone."""
+        rules = self._rules
+        if not comes and not gone:
+            return rules.multi
+        return rules.declared.union((rules.containing + Counter(comes)) - Counter(gone))
+
     @contextmanager
-    def _containing_changes(self, comes: frozenset[str], goes: tuple[int, int] | None) -> Iterator[None]:
-        """Around adding a rule that uses these attributes with `contains`, and removing the one at a place.
+    def _containing_changes(self, comes: frozenset[str], gone: frozenset[str]) -> Iterator[None]:
+        """Around adding a rule that uses some attributes with `contains`, and removing one that does.
 
         If that makes an attribute multi-valued or single-valued, the rules that name it are compiled again, and readers
         see nothing of it until all is done.
         """
         rules = self._rules
-        if not comes and not (rules.containing and goes is not None):
+        if not comes and not gone:
             yield
             return
         before = rules.multi
-        gone = _NOTHING if goes is None else self._containing(rules.rule_at(goes).expression)
         rules.containing.update(comes)
         rules.containing -= Counter(gone)
         if rules.multi == before:
@@ -201,7 +222,11 @@ class Loader:
             yield
 
     def _recompile(self, names: dict[str, int]) -> None:
-        """Compile again all rules that name one of the attributes and are older than the number beside it."""
+        """Compile again all rules that name one of the attributes and are older than the number beside it.
+
+        Nothing is refused here: these rules were accepted. An evaluator that is told of one that has grown too large
+        for it has to take it nevertheless.
+        """
         if not names:
             return
         rules = self._rules
@@ -212,8 +237,9 @@ class Loader:
         rules.seal()
         again = rules.new_pending()
         for rule, sequence in old:
-            again.add(rule.id, self._normal(parse(rule.expression, self._limits)), rule.expression, rule.weight,
-                      rule.tags, sequence)  # fmt: skip
+            root = parse(rule.expression, self._limits)
+            normal = normalize(root, multi=rules.multi, absent=rules.absent)
+            again.add(rule.id, normal, rule.expression, rule.weight, rule.tags, sequence)
         if again.rows:
             rules.extend([again.build(rules.recipe)])
 

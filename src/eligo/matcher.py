@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -13,11 +14,14 @@ import pyarrow as pa
 
 from eligo.compile.events import EventBuffer
 from eligo.errors import OptionError
+from eligo.evaluate.registry import EVALUATORS
 from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.explain import Explanation, explain
+from eligo.index.registry import INDEXES
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits, parse
 from eligo.loading import Loader
+from eligo.options import Configurable, Value, validated
 from eligo.rule import Reject, Rule
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rule_table import RuleId
@@ -34,6 +38,7 @@ class Matcher:
         absent: Literal["fails", "classical"] = "fails",
         multi: Iterable[str] = (),
         limits: Limits | Mapping[str, int] | None = None,
+        options: Mapping[str, Value] | None = None,
     ) -> None:
         if absent not in ("fails", "classical"):
             raise OptionError(f"absent is 'fails' or 'classical', not {absent!r}")
@@ -43,7 +48,10 @@ class Matcher:
         self.evaluator = evaluator
         self.absent = absent
         self.limits = _limits(limits)
-        self._rules = RuleSet(choose_index(index), choose_evaluator(evaluator), absent, multi)
+        chosen = choose_index(index), choose_evaluator(evaluator)
+        everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()]
+        self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone))
+        self._rules = RuleSet(*chosen, absent, multi, self.limits, self.options)
         self._loader = Loader(self._rules, self.limits)
         self._local = threading.local()
 

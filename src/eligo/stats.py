@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eligo.index.registry import AUTO_REASON
+from eligo.options import differing
 from eligo.segments.rule_set import RuleSet
 
 
@@ -51,8 +52,9 @@ def collect(rules: RuleSet, index: str, evaluator: str) -> Stats:
     reason = AUTO_REASON if index == "auto" else "asked for"
     notes: dict[str, Any] = {}
     for segment in view.segments:
-        for name, value in segment.index.notes().items():
+        for name, value in (*segment.index.notes().items(), *segment.evaluator.notes().items()):
             notes[name] = notes[name] + value if name in notes and isinstance(value, int) else value
+    options = differing(rules.recipe.options, (rules.recipe.index, rules.recipe.evaluator))
     return Stats(
         rules=rules.count,
         conjunctions=sum(len(segment.conjunctions) for segment in view.segments),
@@ -64,6 +66,7 @@ def collect(rules: RuleSet, index: str, evaluator: str) -> Stats:
         index=rules.recipe.index.name,
         index_reason=reason,
         evaluator=evaluator,
+        **({"options": options} if options else {}),
         candidates=int(sum(c[0] for c in counters)),
         evaluations=int(sum(c[1] for c in counters)),
         total_bytes=total,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,11 @@ from eligo.compile.compiled import Compiled
 from eligo.evaluate.registry import EVALUATORS
 
 every = pytest.mark.parametrize("evaluator", EVALUATORS.all())
+
+
+def taking_all(evaluator: str) -> dict[str, Any]:
+    """Options with which an evaluator refuses no rule."""
+    return {"past_terms": "interval"} if "past_terms" in EVALUATORS.get(evaluator).options else {}
 
 
 def rule_of_figure_5(evaluator: str) -> eligo.Matcher:
@@ -36,7 +42,8 @@ def test_label_widths(evaluator: str, leaves: int) -> None:
     # An AND of ORs of two leaves, so that nothing collapses into one conjunction.
     ors = [f"(a{i % 50} = {i} or b{i % 50} = {i})" for i in range(leaves // 2)]
     event = {f"a{i}": list(range(i, leaves, 50)) for i in range(50)}
-    m = eligo.Matcher(evaluator=evaluator, multi=list(event), limits={"leaves": 200_000, "text": 10_000_000})
+    limits = {"leaves": 200_000, "text": 10_000_000}
+    m = eligo.Matcher(evaluator=evaluator, multi=list(event), limits=limits, options=taking_all(evaluator))
     m.add("wide", " and ".join(ors))
     assert m.match(event) == ["wide"]
     event["a7"] = event["a7"][1:]
@@ -64,15 +71,21 @@ def holds(tokens: list[int], truth: set[int]) -> bool:
 
 
 def compiled(trees: list[list[int]], conjunctions: int) -> Compiled:
-    """Rules over conjunctions that nobody looks into."""
-    nothing, wide = np.zeros(0, np.int32), np.zeros(0, np.int64)
+    """Rules over conjunctions of one predicate each, on an attribute of its own."""
+    numbers, kinds, wide = np.arange(conjunctions, dtype=np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int64)
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum([len(one) for one in trees])))
     return Compiled(
-        attribute=nothing, flags=np.zeros(0, np.uint8), pattern=nothing, run_offsets=np.zeros(1, np.int64),
-        low_kind=np.zeros(0, np.uint8), low_key=wide, low_key2=wide, high_kind=np.zeros(0, np.uint8), high_key=wide,
-        high_key2=wide, conjunction_offsets=np.zeros(conjunctions + 1, np.int64), conjunction=nothing,
+        attribute=numbers, flags=np.zeros(conjunctions, np.uint8), pattern=np.full(conjunctions, -1, np.int32),
+        run_offsets=np.zeros(conjunctions + 1, np.int64), low_kind=kinds, low_key=wide, low_key2=wide, high_kind=kinds,
+        high_key=wide, high_key2=wide, conjunction_offsets=np.arange(conjunctions + 1), conjunction=numbers,
         tree_offsets=offsets.astype(np.int64), tree=np.array([t for one in trees for t in one], np.int32),
     )  # fmt: skip
+
+
+def satisfied(arranged: Compiled, attributes: set[int]) -> list[int]:
+    """The conjunctions, as the evaluator wanted them, whose attributes are all among these."""
+    parts = np.split(arranged.attribute[arranged.conjunction], arranged.conjunction_offsets[1:-1])
+    return [c for c in range(arranged.conjunctions) if attributes.issuperset(parts[c].tolist())]
 
 
 @every
@@ -81,14 +94,15 @@ def compiled(trees: list[list[int]], conjunctions: int) -> Compiled:
 def test_random_trees(evaluator: str, depth: int, conjunctions: int) -> None:
     rng = random.Random(depth * conjunctions)
     trees = [[]] + [tree(rng, depth, conjunctions, rng.random() < 0.5) for _ in range(60 if depth < 12 else 6)]
-    built = EVALUATORS.get(evaluator).build(compiled(trees, conjunctions))
-    again = EVALUATORS.get(evaluator).restore(compiled(trees, conjunctions), built.arrays())
+    arranged = EVALUATORS.get(evaluator).arrange(compiled(trees, conjunctions))
+    again = EVALUATORS.get(evaluator).restore(arranged, EVALUATORS.get(evaluator).build(arranged).arrays())
     scratch = again.scratch()
     everyone = np.zeros(0, np.uint8)
     for share in (0.0, 0.02, 0.1, 0.2, 0.5, 0.9, 1.0):  # few satisfied conjunctions, and many
-        found = np.array([c for c in range(conjunctions) if rng.random() < share], np.int32)
+        truth = {c for c in range(conjunctions) if rng.random() < share}
+        found = np.array(satisfied(arranged, truth), np.int32)
         rng.shuffle(found)
-        wanted = [r for r, tokens in enumerate(trees) if tokens and holds(tokens, set(found.tolist()))]
+        wanted = [r for r, tokens in enumerate(trees) if tokens and holds(tokens, truth)]
         count = again.evaluate(found, len(found), everyone, scratch)
         assert scratch.matched[:count].tolist() == wanted
         count = again.complete(again.group(found, len(found), scratch), everyone, scratch)
@@ -119,10 +133,11 @@ def test_an_or_of_more_conjunctions_than_a_mask_has_bits(evaluator: str) -> None
 def test_a_batch_in_which_everything_matches(evaluator: str) -> None:
     rules, conjunctions = 1200, 4
     trees = [[-4, 0, -5, 1, 2]] * (rules - 1) + [[3]]
-    built = EVALUATORS.get(evaluator).build(compiled(trees, conjunctions))
+    arranged = EVALUATORS.get(evaluator).arrange(compiled(trees, conjunctions))
+    built = EVALUATORS.get(evaluator).build(arranged)
     scratch = built.scratch()
-    found = np.tile(np.arange(conjunctions, dtype=np.int32), 9)
-    offsets, ends = np.arange(0, 4 * 10, 4), np.zeros(10, np.int64)
+    found = np.tile(np.arange(arranged.conjunctions, dtype=np.int32), 9)
+    offsets, ends = np.arange(10) * arranged.conjunctions, np.zeros(10, np.int64)
     done = 0
     while done < 9:
         some = built.evaluate_batch(found, offsets[done:], 9 - done, np.zeros(0, np.uint8), scratch, ends)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eligo.bench import results
+from eligo.bench.contenders.base import UnfitError
 from eligo.bench.experiment import Experiment, Point
 from eligo.bench.experiments import EXPERIMENTS
 from eligo.bench.harness import Task, run
@@ -38,6 +39,7 @@ class Wish:
     outside: tuple[str, ...] = ()
     outside_rules: int = 10_000
     outside_events: int = 100
+    options: dict[str, Any] | None = None  # of indexes and evaluators
 
 
 def chosen(name: str) -> list[Experiment]:
@@ -107,6 +109,7 @@ def task_of(experiment: Experiment, point: Point, wish: Wish) -> Task:
         outside_rules=wish.outside_rules,
         outside_events=wish.outside_events,
         left_out=left_out,
+        options=dict(wish.options or {}),
     )
 
 
@@ -187,10 +190,10 @@ def _tasks(experiment: Experiment, wish: Wish) -> Iterable[tuple[Point, Task]]:
 def _measured(
     task: Task, progress: Progress, entry: dict[str, Any], point: Point, alone: bool
 ) -> dict[str, Any] | None:
-    """The figures, or None for a point that the workload refuses: the others are worth measuring nevertheless."""
+    """The figures, or None for a point that the workload refuses, or where nobody can take part: others may be fine."""
     try:
         return run(task, progress)
-    except OptionError as error:
+    except (OptionError, UnfitError) as error:
         if alone:
             raise
         progress.say(f"left out: {error}")

@@ -1,7 +1,7 @@
 """What an experiment is: one figure or table of a paper, as data.
 
-    measure    match: time of an event; index, evaluate: of these phases alone; build, memory, evaluations, selectivity,
-               insert: as they say
+    measure    match: time of an event; index, evaluate: of these phases alone; memory: of index and labels, rule: the
+               same for one rule; build, evaluations, selectivity, insert: as they say
     indexes    all that the paper compares, whether they exist yet or not; those that do not are left out and named
     subject    who the experiment is about: without one of these it cannot run
     needs      what else has to exist first; "" when the harness is enough

@@ -223,7 +223,7 @@ def trees(name: str, title: str, fixed: Parameters, vary: str, values: tuple[Any
 _COMPLEX = [
     trees("table2", "memory by depth", DEEP, "depth", DEPTHS, evaluators=TREES, measure="memory"),
     trees("fig7", "size of a rule as DNF by depth", {"rules": K}, "depth", DEPTHS[:3], evaluators=("dnf",),
-          measure="memory"),
+          measure="rule"),
     trees("fig8", "match time of all evaluators by depth", DEEP, "depth", SHALLOW, evaluators=TREES),
     trees("table3", "share of the rules that match, by depth", DEEP, "depth", DEPTHS, measure="selectivity"),
     trees("fig9", "match time by depth", DEEP, "depth", SHALLOW, evaluators=TREES[:3]),
@@ -235,6 +235,35 @@ _COMPLEX = [
           measure="evaluate"),
     trees("fig14", "evaluation alone by selectivity", {**DEEP, "max_depth": 3}, "selectivity",
           (0.01, 0.03, 0.05, 0.08, 0.11), evaluators=TREES[:2], measure="evaluate"),  # by itself depth 3 has 14%
+]  # fmt: skip
+
+FEW: Parameters = {"rules": 100 * K, "events": 500, "selectivity": 0.01}
+HOPS = (
+    Point("none", 0, {"paths": 0}),
+    *(Point(f"{hops} of 1,000", hops, {"paths": K, "hops": hops}) for hops in (1, 2, 3, 5)),
+)
+EXCHANGE: Parameters = {"rules": 100 * K, "events": 500, "min_depth": 1, "max_depth": 2}
+BOTH = ("interval", "shared")
+
+
+def sharing(name: str, title: str, fixed: Parameters, vary: str, values: tuple[Any, ...], **line: Any) -> Experiment:
+    """What one DAG of all sub-expressions saves; on an index that is not the bottleneck."""
+    workload = line.pop("workload", "trees")
+    line.setdefault("evaluators", BOTH)
+    return Experiment(f"sharing/{name}", title, workload, fixed, vary, values, ("propagation",), **line)
+
+
+_SHARING = [
+    sharing("selective", "evaluation alone by depth, where 1% of the rules match", FEW, "depth", DEPTHS,
+            evaluators=("interval", "dewey", "shared", "walk", "scan"), measure="evaluate"),
+    sharing("none", "evaluation alone by depth, where rules share little", {"rules": 100 * K, "events": 500}, "depth",
+            DEPTHS, measure="evaluate"),
+    sharing("paths", "evaluation alone by edges on a campaign's path", EXCHANGE, "hops", HOPS, measure="evaluate"),
+    sharing("memory", "index and labels by edges on a campaign's path", EXCHANGE, "hops", HOPS, measure="rule"),
+    sharing("nested", "evaluation alone by number of rules, sub-expressions repeated by a Zipf law", {"events": 200},
+            "rules", (100 * K, 300 * K, M), workload="nested", measure="evaluate"),
+    Experiment("sharing/total", "all of a match, where 1% of the rules match", "trees", FEW, "depth", DEPTHS,
+               ("scan", "propagation"), evaluators=("interval", "shared", "scan")),
 ]  # fmt: skip
 
 _PROFILES = [
@@ -264,4 +293,4 @@ _OWN = [
     ),
 ]  # fmt: skip
 
-EXPERIMENTS = {e.name: e for e in (*_OWN, *_BE_TREE, *_PS_TREE, *_COMPLEX, *_PROFILES)}
+EXPERIMENTS = {e.name: e for e in (*_OWN, *_BE_TREE, *_PS_TREE, *_COMPLEX, *_SHARING, *_PROFILES)}

@@ -23,7 +23,9 @@ from eligo.bench.prepare import Prepared, prepare, texts
 from eligo.bench.progress import Progress
 from eligo.bench.timing import clock_cost, measure, speedups, summary
 from eligo.bench.verify import verify
+from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
+from eligo.options import validated
 from eligo.workload.base import Workload, generate
 
 _WARM_RULES, _WARM_EVENTS, _WARM_INSERTS = 500, 8, 150  # as many as it takes for small segments to be merged
@@ -47,6 +49,7 @@ class Task:
     outside_rules: int = 10_000
     outside_events: int = 100
     left_out: dict[str, str] = field(default_factory=dict)  # who should have taken part, and why not
+    options: dict[str, Any] = field(default_factory=dict)  # each for those whose index or evaluator has it
 
     def pairs(self) -> list[tuple[str, str, str]]:
         """Name, index and evaluator of every contender; the evaluator is named where there are several."""
@@ -68,11 +71,14 @@ def run(task: Task, progress: Progress) -> dict[str, Any]:
     )
     generated = time.perf_counter() - started
     pairs = task.pairs()
+    validated(task.options, [kind for _, i, e in pairs for kind in (INDEXES.get(i), EVALUATORS.get(e))])
     progress.stage("warming kernels", len(pairs))
     _warm(workload, task, progress)
     progress.stage("compiling rules and encoding events")
     prepared = prepare(workload, task.rules, task.events, task.absent)
-    contenders: list[Contender] = [Indexed(prepared, index, evaluator, name) for name, index, evaluator in pairs]
+    contenders: list[Contender] = [
+        Indexed(prepared, index, evaluator, name, options=task.options) for name, index, evaluator in pairs
+    ]
     point: dict[str, Any] = {
         "workload": task.workload,
         "parameters": workload.parameters,  # its rules are those measured and those inserted
@@ -89,11 +95,12 @@ def run(task: Task, progress: Progress) -> dict[str, Any]:
         "clock_ns": clock_cost(),
         "left_out": dict(task.left_out),
     }
-    point |= _compare(prepared, contenders, task, progress)
+    point |= _compare(prepared, contenders, task, progress, point["left_out"])
     if task.inserts:
         more = texts(workload, range(task.rules, task.rules + task.inserts))
-        progress.stage("single additions", len(contenders))
-        for contender in contenders:
+        measured = [contender for contender in contenders if contender.name in point["contenders"]]
+        progress.stage("single additions", len(measured))
+        for contender in measured:
             assert isinstance(contender, Indexed)
             point["contenders"][contender.name]["insert"] = measure_inserts(contender, more)
             progress.step()
@@ -107,8 +114,12 @@ def _warm(workload: Workload, task: Task, progress: Progress) -> None:
     """Run everything once on a few rules: a kernel is compiled, or loaded, at its first call."""
     few = prepare(workload, min(task.rules, _WARM_RULES), min(task.events, _WARM_EVENTS), task.absent)
     for name, index, evaluator in task.pairs():
-        contender = Indexed(few, index, evaluator, name)
-        contender.read()
+        contender = Indexed(few, index, evaluator, name, options=task.options)
+        try:
+            contender.read()
+        except UnfitError:
+            progress.step()
+            continue  # nor will it be fit for all the rules, and is told why when it comes to them
         contender.build()
         contender.finish()
         contender.rows(0)
@@ -122,11 +133,12 @@ def _with_outsiders(workload: Workload, task: Task, progress: Progress) -> dict[
     rules, events = min(task.rules, task.outside_rules), min(task.events, task.outside_events)
     prepared = prepare(workload, rules, events, task.absent)
     contenders: list[Contender] = [
-        Indexed(prepared, index, evaluator, name, from_dicts=True) for name, index, evaluator in task.pairs()
+        Indexed(prepared, index, evaluator, name, from_dicts=True, options=task.options)
+        for name, index, evaluator in task.pairs()
     ]
     contenders += [OUTSIDE[name](prepared) for name in task.outside]
     section: dict[str, Any] = {"rules": rules, "events": events, "left_out": {}}
-    return section | _compare(prepared, contenders, task, progress, section["left_out"])
+    return section | _compare(prepared, contenders, task, progress, section["left_out"], always_emit=True)
 
 
 def _compare(
@@ -134,16 +146,20 @@ def _compare(
     contenders: list[Contender],
     task: Task,
     progress: Progress,
-    left_out: dict[str, str] | None = None,
+    left_out: dict[str, str],
+    *,
+    always_emit: bool = False,
 ) -> dict[str, Any]:
-    """Build, verify, time. With `left_out`, where those who are unfit are entered, ids are made in every repetition."""
+    """Build, verify, time. Those who are unfit are entered in `left_out`; `always_emit`: ids in every repetition."""
     progress.stage(f"building over {prepared.rules:,} rules", len(contenders))
     built = _built(contenders, left_out, progress.step)
     taking_part = [contender for contender in contenders if contender.name in built]
+    if not taking_part:
+        raise UnfitError("; ".join(f"{c.name} cannot take part: {left_out[c.name]}" for c in contenders))
     progress.stage("verifying", len(taking_part))
     verified = verify(prepared, [*taking_part, *_witness(prepared, taking_part)], task.seed, progress.step)
     progress.stage("timing", len(taking_part) * task.repeat)
-    times = measure(taking_part, task.repeat, always_emit=left_out is not None, step=progress.step)
+    times = measure(taking_part, task.repeat, always_emit=always_emit, step=progress.step)
     baseline = "scan" if "scan" in built else taking_part[0].name
     faster = speedups(taking_part, times, baseline)
     for contender in taking_part:
@@ -169,9 +185,9 @@ def _witness(prepared: Prepared, contenders: Sequence[Contender]) -> list[Conten
 
 
 def _built(
-    contenders: Sequence[Contender], left_out: dict[str, str] | None, step: Callable[[], None]
+    contenders: Sequence[Contender], left_out: dict[str, str], step: Callable[[], None]
 ) -> dict[str, dict[str, Any]]:
-    """Figures of building, by contender."""
+    """Figures of building, by contender; why not, for those who cannot."""
     built: dict[str, dict[str, Any]] = {}
     for contender in contenders:
         try:
@@ -182,8 +198,6 @@ def _built(
                 seconds = time.perf_counter() - started
             contender.finish()
         except UnfitError as error:
-            if left_out is None:
-                raise
             left_out[contender.name] = str(error)
             step()
             continue

@@ -90,8 +90,13 @@ class Prepared:
 
     def shared_bytes(self) -> int:
         """What all indexes stand on: compiled rules, spaces, predicates, strings."""
-        arrays = [*self.compiled.arrays().values(), *self.conjunctions.arrays().values(), *self.strings.arrays()]
-        return sum(array.nbytes for array in arrays)
+        return bytes_below(self.compiled, self.conjunctions, self.strings)
+
+
+def bytes_below(compiled: Compiled, conjunctions: Conjunctions, strings: Strings) -> int:
+    """What an index and an evaluator stand on: compiled rules, spaces, predicates, strings."""
+    arrays = [*compiled.arrays().values(), *conjunctions.arrays().values(), *strings.arrays()]
+    return sum(array.nbytes for array in arrays)
 
 
 def prepare(workload: Workload, rules: int, events: int, absent: str = "fails") -> Prepared:

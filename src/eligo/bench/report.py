@@ -98,7 +98,10 @@ def notes(experiment: dict[str, Any]) -> Iterator[str]:
     )
     gone = {**experiment["left_out"]}
     for point in points:
-        gone |= point["left_out"] | point.get("outside", {}).get("left_out", {})
+        where = f" at {experiment['varied']} {point['label']}" if point["label"] else ""
+        for name, reason in (point["left_out"] | point.get("outside", {}).get("left_out", {})).items():
+            if name not in gone:
+                gone[f"{name}{where}"] = reason
     if gone:
         yield "Left out: " + "; ".join(f"{name} ({reason})" for name, reason in gone.items()) + "."
     if experiment["orders"]:

@@ -13,6 +13,7 @@ MEASURES = {
     "evaluate": "time of an event, grouping and evaluation alone",
     "build": "time to build",
     "memory": "bytes of index and labels",
+    "rule": "bytes of index and labels, a rule",
     "evaluations": "predicate evaluations an event",
     "selectivity": "share of the rules that match",
     "insert": "time of a single addition",
@@ -29,6 +30,8 @@ def value_of(measure: str, point: dict[str, Any], figures: dict[str, Any]) -> fl
         return float(figures["build_s"]) * 1e9
     if measure == "memory":
         return float(figures["bytes"] + figures["evaluator_bytes"])
+    if measure == "rule":
+        return float(figures["bytes"] + figures["evaluator_bytes"]) / float(point["rules"])
     if measure == "evaluations":
         return float(figures["evaluations"])
     if measure == "selectivity":
@@ -40,7 +43,7 @@ def value_of(measure: str, point: dict[str, Any], figures: dict[str, Any]) -> fl
 
 def shown(measure: str, value: float) -> str:
     """That value as a person reads it."""
-    if measure == "memory":
+    if measure in ("memory", "rule"):
         return size(value)
     if measure == "evaluations":
         return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
@@ -124,12 +127,16 @@ def times(point: dict[str, Any]) -> Table:
 
 
 def costs(point: dict[str, Any]) -> Table:
-    columns = ("index", "build", "bytes a rule", "RSS", "candidates", "evaluations", "additions/s")
+    columns = (
+        "index", "build", "bytes a rule", "labels", "in all", "RSS", "candidates", "evaluations", "additions/s",
+    )  # fmt: skip
     rows: list[tuple[str, ...]] = [
         (
             name,
             duration(f["build_s"] * 1e9),
-            f"{f['bytes_per_rule']:.1f}",
+            f"{f['bytes_per_rule']:,.1f}",
+            f"{f['evaluator_bytes'] / point['rules']:,.1f}",
+            f"{own_bytes(point, f) / point['rules']:,.1f}",
             size(f["rss_growth"]),
             f"{f['candidates']:,.0f}",
             f"{f['evaluations']:,.0f}",
@@ -138,6 +145,12 @@ def costs(point: dict[str, Any]) -> Table:
         for name, f in fastest_first(point)
     ]
     return "building, memory, and what an event costs in counts", columns, rows
+
+
+def own_bytes(point: dict[str, Any], figures: dict[str, Any]) -> float:
+    """All bytes of a contender as if it were alone: its index, its labels, and the rules that these stand on."""
+    shared = figures["bytes"] + figures["evaluator_bytes"] + point["shared_bytes"]
+    return float(figures.get("own_bytes", shared))
 
 
 def fastest_first(point: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -204,7 +217,7 @@ def judged(point: dict[str, Any], experiment: dict[str, Any]) -> Table:
     rows: list[tuple[str, ...]] = []
     limits = experiment["limits"]
     for name, f in point["contenders"].items():
-        whole = f["bytes"] + f["evaluator_bytes"] + point["shared_bytes"]
+        whole = own_bytes(point, f)
         rows.append(
             (
                 name,

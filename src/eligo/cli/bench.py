@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from eligo.cli import options
 from eligo.cli.terminal import FINDINGS, guarded, say, show_table
 
 app = typer.Typer(help="Measure, and write the figures down.", no_args_is_help=True)
@@ -24,6 +25,7 @@ def run(
         list[str] | None, typer.Option("--set", help="A parameter of the workload, as name=value; may be repeated.")
     ] = None,
     evaluator: Annotated[str | None, typer.Option(help="Evaluators to compare, with commas; interval.")] = None,
+    option: options.OptionValues = None,
     absent: Annotated[str | None, typer.Option(help="What an absent attribute means: fails or classical.")] = None,
     repeat: Annotated[int, typer.Option(help="Repetitions, everyone in turn in each.", min=1)] = 5,
     seed: Annotated[int, typer.Option(help="Of the workload.", min=0)] = 1,
@@ -60,6 +62,7 @@ def run(
         outside=_outside(contenders),
         outside_rules=contender_rules,
         outside_events=contender_events,
+        options=_options(option or []),
     )
     _check_writable(json_file)
     command = shlex.join(["eligo", *sys.argv[1:]])
@@ -141,6 +144,16 @@ def _parameters(given: list[str]) -> dict[str, Any]:
         if not sign or not name or not value:
             raise typer.BadParameter(f"--set takes name=value, not {name + sign + value!r}")
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    """Options of any index and evaluator; whether one of those that are compared has it, a run says."""
+    from eligo.evaluate.registry import EVALUATORS
+    from eligo.index.registry import INDEXES
+    from eligo.options import Configurable, from_texts
+
+    everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()]
+    return dict(from_texts(given, everyone))
 
 
 def _absent(given: str | None) -> str | None:

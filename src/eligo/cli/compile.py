@@ -16,6 +16,7 @@ def compile_rules(
     out: Annotated[str, typer.Option("--output", "-o", metavar="SNAPSHOT", help="The snapshot to write, a folder.")],
     index: options.Index = "auto",
     evaluator: options.Evaluator = "interval",
+    option: options.OptionValues = None,
     absent: options.Absent = "fails",
     multi: options.Multi = None,
     rejects: Annotated[
@@ -34,7 +35,7 @@ def compile_rules(
     from eligo.cli.rules import RuleOptions, compiled
 
     started = time.perf_counter()
-    wanted = RuleOptions(format, int_ids, index, evaluator, absent, tuple(multi or ()))
+    wanted = RuleOptions(format, int_ids, index, evaluator, absent, tuple(multi or ()), tuple(option or ()))
     origin = source(rules, format)
     place = rejects or f"{out.rstrip('/')}.rejects.ndjson"
     with Rejects(place, always=rejects is not None) as refused:

@@ -40,6 +40,7 @@ def match_events(
     ] = None,
     index: options.Index = "auto",
     evaluator: options.Evaluator = "interval",
+    option: options.OptionValues = None,
     absent: options.Absent = "fails",
     multi: options.Multi = None,
     int_ids: options.IntegerIds = False,
@@ -50,7 +51,7 @@ def match_events(
     """Match events and write a row for each match: `event`, the event's number from 0, and `rule`, the rule's id.
 
     Rows that cannot be used are left out and reported; the exit code is then 1. For a snapshot, --index, --evaluator,
-    --absent and --multi are those it was compiled with.
+    --option, --absent and --multi are those it was compiled with.
     """
     from eligo.cli.events import EventOptions
     from eligo.cli.files import InputError
@@ -62,7 +63,7 @@ def match_events(
     if rules == events == "-":
         raise InputError("rules and events cannot both come from standard input")
     form = _output_format(out, output_format)
-    rule_options = RuleOptions(rules_format, int_ids, index, evaluator, absent, tuple(multi or ()))
+    rule_options = RuleOptions(rules_format, int_ids, index, evaluator, absent, tuple(multi or ()), tuple(option or ()))
     event_options = EventOptions(tuple(string or ()), tuple(timestamp or ()))
     started = time.perf_counter()
     with Rejects(rejects) as refused:

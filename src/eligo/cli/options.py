@@ -16,6 +16,12 @@ RulesFormat = Annotated[
 IntegerIds = Annotated[bool, typer.Option("--int-ids", help="The ids of a CSV file are integers, not text.")]
 Index = Annotated[str, typer.Option(help="An index of `eligo indexes`, or auto.")]
 Evaluator = Annotated[str, typer.Option(help="An evaluator of `eligo indexes`.")]
+OptionValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", metavar="NAME=VALUE", help="An option of the index or evaluator (`eligo indexes`); may be repeated."
+    ),
+]
 Absent = Annotated[
     str,
     typer.Option(metavar="fails|classical", help="Whether a negated predicate holds (classical) or fails when absent."),

@@ -42,6 +42,7 @@ class RuleOptions:
     evaluator: str = "interval"
     absent: str = "fails"
     multi: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # of index and evaluator, as name=value
 
 
 def load(path: str, options: RuleOptions, rejects: Rejects, format_option: str = "--rules-format") -> Matcher:
@@ -69,12 +70,7 @@ def read_into(
     watch: Callable[[RuleRow], None] = lambda row: None,
 ) -> Matcher:
     """A matcher of the good rules of a file. `watch` is shown every rule that has an id and an expression."""
-    import eligo
-
-    try:
-        matcher = eligo.Matcher(options.index, options.evaluator, options.absent, options.multi)  # type: ignore[arg-type]
-    except (ValueError, TypeError) as error:  # an index, evaluator or semantics of that name does not exist
-        raise InputError(str(error)) from None
+    matcher = _empty(options)
     rows, places = array("q"), array("q")
 
     def good(advance: Advance) -> Iterator[tuple[object, object, object, object]]:
@@ -91,6 +87,24 @@ def read_into(
         for bad in matcher.add_many(good(advance), on_error="collect"):
             reject(BadRow(rows[bad.row], places[bad.row], for_shell(bad.message), bad.id, bad.position))
     return matcher
+
+
+def _empty(options: RuleOptions) -> Matcher:
+    """A matcher without rules; what is wrong with its settings is the caller's input."""
+    import eligo
+    from eligo.evaluate.registry import EVALUATORS
+    from eligo.evaluate.registry import choose as choose_evaluator
+    from eligo.index.registry import INDEXES
+    from eligo.index.registry import choose as choose_index
+    from eligo.options import from_texts
+
+    try:
+        everyone: list[Any] = [*INDEXES.all().values(), *EVALUATORS.all().values()]
+        chosen = choose_index(options.index), choose_evaluator(options.evaluator)
+        values = from_texts(options.options, chosen, everyone)
+        return eligo.Matcher(options.index, options.evaluator, options.absent, options.multi, options=values)  # type: ignore[arg-type]
+    except (ValueError, TypeError) as error:
+        raise InputError(str(error)) from None
 
 
 def read_rules(origin: Source, integer_ids: bool, advance: Advance) -> Iterator[RuleRow | BadRow]:

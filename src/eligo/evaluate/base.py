@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
+from eligo.language.limits import Limits
+from eligo.language.tree import Node
+from eligo.options import Option, Value, own
 
 
 class EvaluatorScratch:
@@ -18,10 +22,30 @@ class EvaluatorScratch:
 
 
 class Evaluator(ABC):
-    """Built from the trees of one segment; never changed."""
+    """Built from the trees of one segment; never changed.
+
+    An evaluator that has options (options.py), or is concerned by `bounds`, which are fields of `Limits`, takes them
+    all as keyword arguments of `check`, `unfit` and `arrange`.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    options: ClassVar[Mapping[str, Option]] = {}
+    bounds: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def settings(cls, limits: Limits, options: Mapping[str, Value]) -> dict[str, Any]:
+        """The keyword arguments of the three methods below."""
+        return {**{name: getattr(limits, name) for name in cls.bounds}, **own(cls, options)}
+
+    @classmethod  # noqa: B027, most take every rule
+    def check(cls, root: Node) -> None:
+        """Refuse a rule in normal form that is more than this evaluator takes, with a `LimitError`."""
+
+    @classmethod
+    def unfit(cls, compiled: Compiled) -> str:
+        """Why some of these rules, which nobody checked one by one, would be refused; nothing if none would be."""
+        return ""
 
     @classmethod
     def arrange(cls, compiled: Compiled) -> Compiled:
@@ -67,3 +91,7 @@ class Evaluator(ABC):
 
         Conjunctions of event i are found[offsets[i]:offsets[i+1]], its rules matched[ends[i]:ends[i+1]].
         """
+
+    def notes(self) -> dict[str, object]:
+        """What `stats` should say about this evaluator; whole numbers of several segments are added up."""
+        return {}

@@ -186,3 +186,34 @@ def find_starters(code, start, parts, conjunctions):  # type: ignore[no-untyped-
             up = np.empty(up_offsets[-1], np.int32)
             place = up_offsets[:-1].copy()
     return up_offsets, up
+
+
+@kernel
+def measure_units(code, start, parts, conjunctions):  # type: ignore[no-untyped-def]
+    """How many nodes and parts can be under way at once when a unit is asked; leaves that rules have, written out."""
+    facts = np.array([1, 0], np.int64)
+    height, after = np.zeros(len(code) + 1, np.int32), np.zeros(len(code) + 1, np.int32)
+    leaves = np.zeros(parts, np.int64)
+    for u in range(len(start) - 1):
+        own = 0
+        for t in range(start[u + 1] - 1, start[u] - 1, -1):
+            token = code[t]
+            after[t] = t + 1
+            if token >= conjunctions:
+                height[t] = height[start[token - conjunctions]] + 1
+                own += leaves[token - conjunctions]
+            elif token >= 0:
+                own += 1
+            else:
+                child = t + 1
+                for _ in range((-token) // 2):
+                    height[t] = max(height[t], height[child])
+                    child = after[child]
+                height[t] += 1
+                after[t] = child
+            facts[0] = max(facts[0], height[t])
+        if u < parts:
+            leaves[u] = own
+        else:
+            facts[1] += own
+    return facts

@@ -12,6 +12,7 @@ threads. Every index accepts every conjunction: what its structure cannot hold i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
+from eligo.options import Option
 
 
 class Scratch:
@@ -35,6 +37,7 @@ class Index(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     updates: ClassVar[Literal["rebuild", "native"]] = "rebuild"
+    options: ClassVar[Mapping[str, Option]] = {}
 
     def __init__(self, conjunctions: Conjunctions) -> None:
         self.conjunctions = conjunctions
@@ -42,7 +45,10 @@ class Index(ABC):
     @classmethod
     @abstractmethod
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Index:
-        """Build from scratch. `selectivity`, where known, ranks predicates: a lower number holds less often."""
+        """Build from scratch. `selectivity`, where known, ranks predicates: a lower number holds less often.
+
+        An index with options takes each of them as a keyword argument (options.py).
+        """
 
     @classmethod
     @abstractmethod

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,7 +29,9 @@ from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.index.base import Index
+from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
+from eligo.options import Value
 from eligo.rule import Rule
 from eligo.segments.pending import Pending
 from eligo.segments.rule_table import RuleId
@@ -47,10 +49,18 @@ AT_ONCE = 20_000  # predicates of conjunctions, and runs of predicates, that are
 class RuleSet:
     """Segments and delta of one matcher. Methods that change it are called with `lock` held."""
 
-    def __init__(self, index: type[Index], evaluator: type[Evaluator], absent: str, multi: Iterable[str]) -> None:
+    def __init__(
+        self,
+        index: type[Index],
+        evaluator: type[Evaluator],
+        absent: str,
+        multi: Iterable[str],
+        limits: Limits = DEFAULT_LIMITS,
+        options: Mapping[str, Value] | None = None,
+    ) -> None:
         self.lock = threading.RLock()
         self.absent = absent
-        self.recipe = Recipe(index, evaluator, Attributes(), Strings())
+        self.recipe = Recipe(index, evaluator, Attributes(), Strings(), limits=limits, options=options or {})
         self.declared = frozenset(multi)
         self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
         self.segments: list[Segment] = []

@@ -7,7 +7,7 @@ good.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,8 @@ from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.index.base import Index
 from eligo.index.scan import likelihood
+from eligo.language.limits import DEFAULT_LIMITS, Limits
+from eligo.options import Value, own
 from eligo.segments.rule_table import RuleTable, join_rule_tables
 from eligo.segments.sample import Sample, rank_by
 
@@ -123,8 +125,8 @@ class Segment:
 
 @dataclass
 class Recipe:
-    """What segments of one matcher are made with: their index and evaluator, the tables that they share, and events
-    that tell how often predicates hold, if any were observed.
+    """What segments of one matcher are made with: their index and evaluator with the options of both, the tables that
+    they share, and events that tell how often predicates hold, if any were observed.
     """
 
     index: type[Index]
@@ -132,12 +134,17 @@ class Recipe:
     attributes: Attributes
     strings: Strings
     sample: Sample | None = None
+    limits: Limits = DEFAULT_LIMITS
+    options: Mapping[str, Value] = field(default_factory=dict)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the evaluator's own methods are told."""
+        return self.evaluator.settings(self.limits, self.options)
 
     def build(self, table: RuleTable, compiled: Compiled) -> Segment:
-        compiled, conjunctions = build_conjunctions(
-            self.evaluator.arrange(compiled), self.strings, len(self.attributes)
-        )
-        return self._indexed(table, compiled, conjunctions)
+        arranged = self.evaluator.arrange(compiled, **self.settings)
+        return self._indexed(table, *build_conjunctions(arranged, self.strings, len(self.attributes)))
 
     def reindexed(self, segment: Segment) -> Segment:
         """The same segment with its index and labels built anew."""
@@ -149,7 +156,7 @@ class Recipe:
         else:
             held = self.sample.held(conjunctions)
             rank, often = rank_by(held, conjunctions), held / self.sample.events
-        index = self.index.build(conjunctions, rank)
+        index = self.index.build(conjunctions, rank, **own(self.index, self.options))
         return Segment(table, compiled, conjunctions, index, self.evaluator.build(compiled, often))
 
 

@@ -33,6 +33,7 @@ from eligo.errors import SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
 from eligo.matcher import Matcher
+from eligo.options import differing
 from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.segments.view import ALL
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
@@ -59,6 +60,7 @@ class Content(msgspec.Struct, frozen=True):
     attributes: tuple[str, ...]
     strings: ArrayFile
     shards: tuple[ArrayFile, ...]
+    options: dict[str, bool | int | float | str] = {}  # those that are not the default
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -112,6 +114,7 @@ def _state(matcher: Matcher) -> tuple[dict[str, Any], Arrays, list[Segment], lis
             "multi": tuple(sorted(rules.declared)),
             "containing": dict(sorted(rules.containing.items())),
             "limits": matcher.limits,
+            "options": differing(matcher.options, (rules.recipe.index, rules.recipe.evaluator)),
             "id_type": "int" if matcher._loader.id_type is int else "str" if rules.count else "",
             "rules": rules.count,
             "next_sequence": rules.next_sequence,
@@ -140,6 +143,7 @@ def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
             content.absent,
             content.multi,
             content.limits,
+            content.options,
         )
         rules = matcher._rules
         rules.recipe.attributes = Attributes(content.attributes)

@@ -26,6 +26,7 @@ PAPERS = {
     "complex": ["table2", "table3", "table4", *(f"fig{n}" for n in range(7, 15))],
     "profiles": ["fig7", "fig8"],
 }
+OWN = {f"sharing/{name}" for name in ("selective", "none", "paths", "memory", "nested", "total")}
 GRAPHS = {"be-tree/fig8": 4, "be-tree/fig11": 6, "be-tree/fig4": 1, "ps-tree/fig5": 4}
 FUTURE = {
     "be-tree", "be-tree-batch", "pst-bloom", "pst-hash", "stab-cluster", "stab-interval", "stab-hybrid",
@@ -51,7 +52,7 @@ def test_a_name_is_an_experiment_a_workload_or_the_beginning_of_some() -> None:
 
 
 def test_nothing_else_is_there() -> None:
-    known = {f"{paper}/{part}" for paper, parts in PAPERS.items() for part in parts} | {"classic"}
+    known = {f"{paper}/{part}" for paper, parts in PAPERS.items() for part in parts} | {"classic"} | OWN
     assert {name.rstrip("abcdef") if "/fig" in name else name for name in EXPERIMENTS} == known
 
 
@@ -153,6 +154,17 @@ def test_a_point_that_the_workload_refuses_is_left_out(tmp_path: Path) -> None:
     entry = content["experiments"][0]
     assert [point["label"] for point in entry["points"]] == ["good"]
     assert "no_such" in entry["left_out"]["bad"]
+
+
+def test_a_point_where_nobody_can_take_part_is_left_out(tmp_path: Path) -> None:
+    experiment = Experiment(
+        "test/fig3", "x", "trees", {"rules": 40, "events": 5}, "depth",
+        tuple(Point(str(d), d, {"max_depth": d}) for d in (2, 4)), ("propagation",), ("dnf",), "rule",
+    )  # fmt: skip
+    content = run_all([experiment], Wish(repeat=1), tmp_path / "f.json", Progress(quiet=True), "test")
+    entry = content["experiments"][0]
+    assert [point["label"] for point in entry["points"]] == ["2"]
+    assert "of 40 rules have more than 4,096 terms" in entry["left_out"]["4"]
 
 
 def test_an_unknown_name_is_told_the_nearest() -> None:

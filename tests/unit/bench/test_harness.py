@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from eligo.bench.contenders.base import UnfitError
 from eligo.bench.contenders.indexed import Indexed
 from eligo.bench.harness import Task, run
 from eligo.bench.prepare import as_dicts, picked, prepare, texts
 from eligo.bench.progress import Progress
 from eligo.bench.verify import DisagreementError
 from eligo.cli import app
+from eligo.errors import OptionError
 from eligo.index.registry import INDEXES
 from eligo.index.scan import Scan
 from eligo.language import parse
@@ -133,6 +136,30 @@ def test_a_wrong_index_stops_the_run_and_nothing_is_recorded(wrong: str, company
     assert "does not" not in next(line for name, line in lines.items() if name.startswith("the reference"))
 
 
+DEEP: dict[str, Any] = {"workload": "trees", "parameters": {"max_depth": 4}, "rules": 60, "events": 10}
+
+
+def test_an_evaluator_that_cannot_take_the_rules_is_left_out_with_the_reason() -> None:
+    task = Task(**DEEP, indexes=("propagation",), evaluators=("interval", "dnf"), repeat=1, inserts=5)
+    point = run(task, QUIET)
+    assert set(point["contenders"]) == {"propagation+interval"}
+    assert "of 60 rules have more than 4,096 terms" in point["left_out"]["propagation+dnf"]
+    with pytest.raises(UnfitError, match=r"propagation cannot take part: \d+ of 60 rules"):
+        run(replace(task, evaluators=("dnf",)), QUIET)
+
+
+def test_options_are_for_those_who_have_them() -> None:
+    task = Task(**DEEP, indexes=("propagation",), evaluators=("interval", "dnf"), repeat=1, inserts=5)
+    point = run(replace(task, options={"past_terms": "interval"}), QUIET)
+    plain, dnf = point["contenders"]["propagation+interval"], point["contenders"]["propagation+dnf"]
+    assert dnf["notes"]["rules past limits.terms, evaluated as trees"] > 0
+    assert dnf["conjunctions"] > plain["conjunctions"] == point["conjunctions"]
+    assert plain["own_bytes"] == plain["bytes"] + plain["evaluator_bytes"] + point["shared_bytes"]
+    assert dnf["own_bytes"] > dnf["bytes"] + dnf["evaluator_bytes"] + point["shared_bytes"]
+    with pytest.raises(OptionError, match="unknown option 'past_terms'"):
+        run(replace(task, evaluators=("interval",), options={"past_terms": "interval"}), QUIET)
+
+
 def test_the_reference_is_asked_even_when_all_agree() -> None:
     with pytest.raises(DisagreementError, match=r"the reference +matches"):
         run(Task("tiny", rules=200, events=30, indexes=("forgetful",), repeat=1, inserts=0), QUIET)
@@ -160,8 +187,6 @@ def test_rules_are_written_out_only_where_they_are_wanted() -> None:
 
 
 def test_rules_that_exist_as_text_alone_are_compiled_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
     workload = generate("tiny", rules=80, events=10)
     as_text = replace(workload, draft=None, text=workload.rules)
     for absent in ("fails", "classical"):
@@ -188,6 +213,8 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (("run", "tiny", "--set", "present=much"), "present"),
         (("run", "tiny", "--absent", "maybe"), "fails or classical"),
         (("run", "tiny", "--evaluator", "intervall"), "did you mean 'interval'"),
+        (("run", "tiny", "--option", "past_term=refuse"), "did you mean 'past_terms'"),
+        (("run", "tiny", "--option", "past_terms=refuse"), "unknown option 'past_terms'"),
         (("run", "tiny", "--contenders", "dikt"), "there is no contender 'dikt'"),
         (("run", "be-tree/fig13a"), "cannot run yet"),
         (("run", "classic", "--scale", "0"), "scale"),

@@ -135,6 +135,27 @@ def test_options_reach_the_matcher(run: Run, rules: str) -> None:
     assert opened.multi == {"age"}
 
 
+def test_options_of_the_evaluator(run: Run) -> None:
+    wide = " and ".join(f"(a{i} = 1 or b{i} = 1)" for i in range(13))
+    ndjson("rules.ndjson", [{"id": "wide", "expression": wide}, {"id": "plain", "expression": "a0 = 1"}])
+    done = run("compile", "rules.ndjson", "-o", "out.eligo", "--evaluator", "dnf")
+    assert done.code == 1
+    assert [bad["id"] for bad in rejects_of("out.eligo.rejects.ndjson")] == ["wide"]
+    given = ("--evaluator", "dnf", "--option", "past_terms=interval")
+    done = run("compile", "rules.ndjson", "-o", "out.eligo", *given)
+    assert done.code == 0, done.err
+    assert eligo.open("out.eligo").options == {"past_terms": "interval"}
+    event = b'{"a0": 1, "a1": 1}\n'
+    done = run("match", "rules.ndjson", "-", "--format", "ndjson", *given, stdin=event)
+    assert (done.code, done.rows) == (0, [(0, "plain")])
+    for wrong, told in (("past_terms", "name=value"), ("past_term=refuse", "did you mean 'past_terms'"),
+                        ("past_terms=maybe", "'refuse' or 'interval'")):  # fmt: skip
+        done = run("compile", "rules.ndjson", "-o", "out.eligo", "--evaluator", "dnf", "--option", wrong)
+        assert (done.code, told in done.err) == (2, True), done.err
+    done = run("compile", "rules.ndjson", "-o", "out.eligo", "--option", "past_terms=refuse")
+    assert (done.code, "is an option of dnf" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [

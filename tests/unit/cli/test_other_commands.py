@@ -140,7 +140,10 @@ def test_indexes(run: Run) -> None:
     listed = msgspec.json.decode(done.out)
     assert "scan" in [one["name"] for one in listed["indexes"]]
     assert "interval" in [one["name"] for one in listed["evaluators"]]
+    dnf = next(one for one in listed["evaluators"] if one["name"] == "dnf")
+    assert [(one["name"], one["default"]) for one in dnf["options"]] == [("past_terms", "refuse")]
     assert "scan\t" in run("indexes").text
+    assert "dnf\tpast_terms\trefuse\t'refuse' or 'interval'" in run("indexes").text
 
 
 def test_version_help_and_debug(run: Run) -> None:

@@ -6,13 +6,13 @@ import random
 
 import numpy as np
 import pytest
+from tests.unit.test_evaluators import holds, tree
 
 import eligo
 from eligo.compile.compiled import Compiled, concatenate
 from eligo.compile.sharing import share
 from eligo.evaluate.leaves import EVERYTHING
 from eligo.evaluate.shared import Shared
-from tests.unit.test_evaluators import holds, tree
 
 NONE = np.zeros(0, np.uint8)
 
@@ -79,6 +79,27 @@ def test_both_ways_agree_with_the_trees(seed: int) -> None:
             allowed = np.array([r % 3 != 0 for r in range(len(trees))], np.uint8)
             count = again.complete(way, allowed, scratch)
             assert scratch.matched[:count].tolist() == [r for r in wanted if r % 3]
+
+
+@pytest.mark.parametrize("often", [0.02, 0.5, 1.0])
+def test_batches_of_more_events_than_a_word_has_bits(often: float) -> None:
+    rng = random.Random(7)
+    trees = [*crowd(rng, 50, 2, 60), *([c] for c in range(50))]
+    built = Shared.build(Shared.arrange(rules(trees, 50)))
+    scratch = built.scratch()
+    founds = [np.array([c for c in range(50) if rng.random() < often], np.int32) for _ in range(150)]
+    found, ends = np.concatenate(founds), np.zeros(151, np.int64)
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum([len(one) for one in founds], dtype=np.int64)))
+    for allowed in (NONE, np.array([r % 3 != 0 for r in range(len(trees))], np.uint8)):
+        one_by_one = []
+        for one in founds:
+            one_by_one.append(scratch.matched[: built.evaluate(one, len(one), allowed, scratch)].tolist())
+        together: list[list[int]] = []
+        while len(together) < 150:
+            done = len(together)
+            some = built.evaluate_batch(found, offsets[done:], 150 - done, allowed, scratch, ends)
+            together += [scratch.matched[ends[e] : ends[e + 1]].tolist() for e in range(some)]
+        assert together == one_by_one
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -69,6 +70,18 @@ def test_an_empty_matcher_and_integer_ids(path: Path) -> None:
     m.save(path)
     assert eligo.open(path).match({"a": 1}) == [7]
     assert eligo.open(path).match_batch([{"a": 1}])["rule"].to_pylist() == [7]
+
+
+def test_a_snapshot_without_options_opens(path: Path) -> None:
+    """One that was written before there were any."""
+    filled().save(path)
+    manifest = msgspec.json.decode((path / "manifest.json").read_bytes())
+    assert manifest["content"].pop("options") == {}
+    content = msgspec.json.encode(manifest["content"])
+    manifest["checksum"] = zlib.crc32(content)
+    (path / "manifest.json").write_bytes(msgspec.json.encode({**manifest, "content": msgspec.Raw(content)}))
+    assert len(eligo.open(path)) == 300
+    assert eligo.open(path).options == {}
 
 
 def test_saving_twice_gives_the_same_files(path: Path, tmp_path: Path) -> None:

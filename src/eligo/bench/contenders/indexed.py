@@ -6,52 +6,72 @@ all events  search_batch ─▶ evaluate_batch ─▶ ids       as many events a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from time import perf_counter_ns as now
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from eligo.bench.contenders.base import Contender
-from eligo.bench.prepare import Prepared
+from eligo.bench.contenders.base import Contender, UnfitError
+from eligo.bench.prepare import Prepared, bytes_below
 from eligo.compile.compiled import I32, I64
 from eligo.compile.conjunctions import build_conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
 from eligo.index.scan import likelihood
+from eligo.language.limits import DEFAULT_LIMITS
+from eligo.options import Value, declared, own, validated
 from eligo.segments.view import ALL
 
 PHASES = ("encode", "index", "group", "evaluate", "emit")
 
 
 class Indexed(Contender):
-    """One of the registered indexes. `from_dicts`: each event is encoded anew as `Matcher.match` does, which counts."""
+    """One of the registered indexes. `from_dicts`: each event is encoded anew as `Matcher.match` does, which counts.
+
+    Of the options it takes those that its index and evaluator have; others are meant for other contenders.
+    """
 
     kind: ClassVar[str] = "index"
     has_batch: ClassVar[bool] = True
 
     def __init__(
-        self, prepared: Prepared, index: str, evaluator: str, name: str = "", *, from_dicts: bool = False
+        self,
+        prepared: Prepared,
+        index: str,
+        evaluator: str,
+        name: str = "",
+        *,
+        from_dicts: bool = False,
+        options: Mapping[str, Value] | None = None,
     ) -> None:
         super().__init__(prepared)
         self.name = name or index
         self.made_of = (index, evaluator)
         self._index_kind, self._evaluator_kind = INDEXES.get(index), EVALUATORS.get(evaluator)
+        kinds = self._index_kind, self._evaluator_kind
+        known = declared(kinds)
+        self.options = validated({k: v for k, v in (options or {}).items() if k in known}, kinds)
         self._from_dicts = from_dicts
         self.phases = PHASES if from_dicts else PHASES[1:]
 
     def read(self) -> None:
         """The rules as the evaluator wants them; most take them as they are and share them with everyone."""
-        arranged = self._evaluator_kind.arrange(self.prepared.compiled)
+        kind = self._evaluator_kind
+        settings = kind.settings(DEFAULT_LIMITS, self.options)
+        reason = kind.unfit(self.prepared.compiled, **settings)
+        if reason:
+            raise UnfitError(reason)
+        arranged = kind.arrange(self.prepared.compiled, **settings)
         self.compiled, self.conjunctions = self.prepared.compiled, self.prepared.conjunctions
         if arranged is not self.prepared.compiled:
             strings, attributes = self.prepared.strings, len(self.prepared.attributes)
             self.compiled, self.conjunctions = build_conjunctions(arranged, strings, attributes)
 
     def build(self) -> None:
-        self.index = self._index_kind.build(self.conjunctions, None)
+        self.index = self._index_kind.build(self.conjunctions, None, **own(self._index_kind, self.options))
 
     def finish(self) -> None:
         self.evaluator = self._evaluator_kind.build(self.compiled, likelihood(self.conjunctions))
@@ -138,13 +158,17 @@ class Indexed(Contender):
     def facts(self) -> dict[str, Any]:
         arrays = self.index.arrays()
         size = self.index.bytes()
+        labels = sum(array.nbytes for array in self.evaluator.arrays().values())
+        below = bytes_below(self.compiled, self.conjunctions, self.prepared.strings)
         return {
             "bytes": size,
             "bytes_per_rule": size / max(self.prepared.rules, 1),
             "arrays": {name: array.nbytes for name, array in arrays.items()},
             "evaluator": self._evaluator_kind.name,
-            "evaluator_bytes": sum(array.nbytes for array in self.evaluator.arrays().values()),
-            "notes": {key: plain(value) for key, value in self.index.notes().items()},
+            "evaluator_bytes": labels,
+            "own_bytes": size + labels + below,
+            "conjunctions": len(self.conjunctions),
+            "notes": {k: plain(v) for k, v in (self.index.notes() | self.evaluator.notes()).items()},
         }
 
 

@@ -1,0 +1,290 @@
+"""Evaluating a DAG of expressions: the kernels of `shared`, whose file says what they do.
+
+dag    the evaluator's arrays; w    the memory of one evaluation; found[first:stop]    the satisfied conjunctions
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from eligo.evaluate.layers import settle_layers
+from eligo.evaluate.leaves import EVERYTHING, in_order
+from eligo.evaluate.programs import COMPLETES, SOLE
+from eligo.jit import define_handle, inline, kernel, trailing_zeros
+
+DAG_ARRAYS = ("start", "code", "up_offsets", "up", "groups", "kid", "root", "facts")
+
+# Reading a child in layers is the unit of time: from below a conjunction takes about 14 of it, a label 7 times that.
+DENSE, LABEL = 14, 7
+TOGETHER = 3  # 64 events in layers take so many times as long as one
+SCATTERED = 8  # with fewer satisfied conjunctions than this share of the words of `truth`, they are taken as they come
+
+FALSE, TRUE, STARTED = 1, 2, 3  # states of a part: asked and false, asked and true, true and its units started
+CALL = 2  # on the stack, beside AND (0) and OR (1): the part that is being asked
+
+
+@structref.register
+class SharedHandleType(types.StructRef):
+    """The arrays of the evaluator as one argument of kernels."""
+
+
+class SharedHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(SharedHandle, SharedHandleType, (*DAG_ARRAYS, "conjunctions"))
+
+
+@structref.register
+class SharedScratchType(types.StructRef):
+    """The memory of one evaluation as one argument of kernels."""
+
+
+class SharedScratchHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(
+    SharedScratchHandle,
+    SharedScratchType,
+    ("truth", "value", "ordered", "state", "seen", "asked", "queue", "touched", "stack", "bits", "matched"),
+)
+
+
+@kernel
+def make_shared(start, code, up_offsets, up, groups, kid, root, facts, conjunctions):  # type: ignore[no-untyped-def]
+    return SharedHandle(start, code, up_offsets, up, groups, kid, root, facts, conjunctions)
+
+
+@kernel
+def make_shared_scratch(  # type: ignore[no-untyped-def]
+    truth, value, ordered, state, seen, asked, queue, touched, stack, bits, matched
+):
+    return SharedScratchHandle(truth, value, ordered, state, seen, asked, queue, touched, stack, bits, matched)
+
+
+@inline
+def choose_way(dag, found, first, stop):  # type: ignore[no-untyped-def]
+    """How many labels found[first:stop] have, or EVERYTHING: layers are cheaper."""
+    up_offsets, count = dag.up_offsets, stop - first
+    room = (len(dag.kid) + len(dag.root)) // DENSE
+    # By the average first: to look at each one's labels is a part of the way from below.
+    labels = count * len(dag.up) // max(1, dag.conjunctions)
+    if count + LABEL * labels <= 2 * room:
+        labels = 0
+        for i in range(first, stop):
+            labels += up_offsets[found[i] + 1] - up_offsets[found[i]]
+    return EVERYTHING if count + LABEL * labels > room else labels
+
+
+@inline
+def in_layers(dag, found, first, stop, allowed, w, k):  # type: ignore[no-untyped-def]
+    """The rules that hold, in their order, into matched from k on; where they end."""
+    value, matched, root = w.value, w.matched, dag.root
+    all_allowed = len(allowed) == 0
+    for i in range(first, stop):
+        value[found[i]] = 1
+    settle_layers(dag.groups, dag.kid, value)
+    for rule in range(len(root)):
+        matched[k] = rule  # no branch: half of the rules may match
+        k += value[root[rule]] and (all_allowed or allowed[rule] != 0)
+    for c in range(dag.conjunctions):
+        value[c] = 0
+    return k
+
+
+@inline
+def in_layers_together(dag, found, offsets, i, many, allowed, w, words, k, ends):  # type: ignore[no-untyped-def]
+    """Events i … i+many, at most 64, as far as there is room; how many. Their rules end at ends[i+1 …]."""
+    matched, root = w.matched, dag.root
+    for e in range(many):
+        bit = np.uint64(1) << np.uint64(e)
+        for j in range(offsets[i + e], offsets[i + e + 1]):
+            words[found[j]] |= bit
+    settle_layers(dag.groups, dag.kid, words)
+    # How many rules each event has, where its rules go, and then all rules in their order to where they go.
+    all_allowed = len(allowed) == 0
+    place = np.zeros(65, np.int64)
+    for rule in range(len(root)):
+        left = words[root[rule]] if all_allowed or allowed[rule] else np.uint64(0)
+        while left:
+            place[trailing_zeros(left) + np.uint64(1)] += 1
+            left &= left - np.uint64(1)
+    place[0] = k
+    fit = 0
+    while fit < many and place[fit] + place[fit + 1] <= len(matched):
+        place[fit + 1] += place[fit]
+        fit += 1
+        ends[i + fit] = place[fit]
+    some = ~np.uint64(0) >> np.uint64(64 - fit)
+    for rule in range(len(root)):
+        left = words[root[rule]] & some if all_allowed or allowed[rule] else np.uint64(0)
+        while left:
+            e = trailing_zeros(left)
+            matched[place[e]] = rule
+            place[e] += 1
+            left &= left - np.uint64(1)
+    for j in range(offsets[i], offsets[i + many]):
+        words[found[j]] = 0
+    return fit
+
+
+@inline
+def from_below(dag, found, first, stop, allowed, w, k):  # type: ignore[no-untyped-def]
+    """The rules that hold into matched from k on, in ascending order; where they end."""
+    start, code, up_offsets, up, conjunctions = dag.start, dag.code, dag.up_offsets, dag.up, dag.conjunctions
+    truth, state, seen, asked, queue, touched = w.truth, w.state, w.seen, w.asked, w.queue, w.touched
+    stack, matched = w.stack, w.matched
+    parts = len(state)
+    all_allowed = len(allowed) == 0
+    begin, n_asked, n_touched, waiting, taken = k, 0, 0, 0, 0
+    # Conjunctions are numbered as rules name them, so in ascending order all that follows is read in order too.
+    ordered = w.ordered
+    for j in range(first, stop):
+        truth[found[j] >> 6] |= np.uint64(1) << np.uint64(found[j] & 63)
+    i, count = 0, stop - first
+    if count * SCATTERED > len(truth):
+        for word in range(len(truth)):
+            left_bits = truth[word]
+            while left_bits:
+                ordered[i] = (word << 6) + np.int64(trailing_zeros(left_bits))
+                left_bits &= left_bits - np.uint64(1)
+                i += 1
+    else:
+        for j in range(count):
+            ordered[j] = found[first + j]
+    i = 0
+    while i < count or taken < waiting:
+        # The next that has become true: a conjunction, or a part that one of them started.
+        if i < count:
+            x = np.int64(ordered[i])
+            i += 1
+        else:
+            x = np.int64(queue[taken]) + conjunctions
+            taken += 1
+        for d in range(up_offsets[x], up_offsets[x + 1]):
+            label = up[d]
+            unit = label >> 2
+            rule = unit - parts
+            value = label & COMPLETES != 0
+            if rule >= 0:
+                if label & SOLE == 0:
+                    if seen[rule]:
+                        continue
+                    seen[rule] = 1
+                    touched[n_touched] = rule
+                    n_touched += 1
+                if not all_allowed and allowed[rule] == 0:
+                    continue
+            elif state[unit] == TRUE:
+                value = True
+            elif state[unit] != 0:
+                continue
+            # Ask the unit from the top. A row of the stack: AND, OR or CALL; children still to come; or, of a call, the
+            # part and where to go on.
+            t, depth, going = np.int64(start[unit]), 0, not value
+            while going:
+                token = code[t]
+                t += 1
+                if token < 0:
+                    stack[depth, 0], stack[depth, 1] = token & 1, (-token) // 2
+                    depth += 1
+                    continue
+                if token < conjunctions:
+                    value = truth[token >> 6] >> np.uint64(token & 63) & np.uint64(1) != 0
+                else:
+                    p = token - conjunctions
+                    if state[p] == 0:
+                        stack[depth, 0], stack[depth, 1], stack[depth, 2] = CALL, p, t
+                        depth += 1
+                        t = np.int64(start[p])
+                        continue
+                    value = state[p] != FALSE
+                # Up, as far as this value settles what is above it.
+                while depth > 0:
+                    kind, left = stack[depth - 1, 0], stack[depth - 1, 1] - 1
+                    if kind == CALL:
+                        depth -= 1
+                        state[left + 1] = TRUE if value else FALSE
+                        asked[n_asked] = left + 1
+                        n_asked += 1
+                        t = stack[depth, 2]
+                        continue
+                    stack[depth - 1, 1] = left
+                    if value != (kind == 1):
+                        if left > 0:
+                            break
+                        depth -= 1
+                        continue
+                    # Settled: the other children are left out, unless what is above goes on elsewhere anyway.
+                    depth -= 1
+                    if depth > 0 and stack[depth - 1, 0] != CALL:
+                        while left > 0:
+                            token = code[t]
+                            t += 1
+                            left += (-token) // 2 - 1 if token < 0 else -1
+                going = depth > 0
+            if rule >= 0:
+                if value:
+                    matched[k] = rule
+                    k += 1
+                continue
+            if state[unit] == 0:
+                asked[n_asked] = unit
+                n_asked += 1
+            state[unit] = STARTED if value else FALSE
+            if value:
+                queue[waiting] = unit
+                waiting += 1
+    for i in range(count):
+        truth[ordered[i] >> 6] = 0
+    for i in range(n_asked):
+        state[asked[i]] = 0
+    for i in range(n_touched):
+        seen[touched[i]] = 0
+    in_order(matched, begin, k, w.bits)
+    return k
+
+
+@inline
+def finish_shared(dag, way, found, first, stop, allowed, w, k):  # type: ignore[no-untyped-def]
+    if way == EVERYTHING:
+        return in_layers(dag, found, first, stop, allowed, w, k)
+    return from_below(dag, found, first, stop, allowed, w, k)
+
+
+@kernel
+def shared_group(dag, found, count):  # type: ignore[no-untyped-def]
+    return choose_way(dag, found, 0, count)
+
+
+@kernel
+def shared_complete(dag, touched, found, count, allowed, w):  # type: ignore[no-untyped-def]
+    return finish_shared(dag, touched, found, 0, count, allowed, w, 0)
+
+
+@kernel
+def shared_one(dag, found, count, allowed, w):  # type: ignore[no-untyped-def]
+    return finish_shared(dag, choose_way(dag, found, 0, count), found, 0, count, allowed, w, 0)
+
+
+@kernel
+def shared_batch(dag, found, offsets, events, allowed, w, words, ends):  # type: ignore[no-untyped-def]
+    k = 0
+    ends[0] = 0
+    i = 0
+    room = TOGETHER * (len(dag.kid) + len(dag.root)) // DENSE
+    while i < events and len(w.matched) - k > len(dag.root):  # one more: a rule is written before it is known
+        many = min(64, events - i)
+        count = offsets[i + many] - offsets[i]
+        if many > TOGETHER and count + LABEL * (count * len(dag.up) // max(1, dag.conjunctions)) > room:
+            i += in_layers_together(dag, found, offsets, i, many, allowed, w, words, k, ends)
+            k = ends[i]
+            continue
+        first, stop = offsets[i], offsets[i + 1]
+        k = finish_shared(dag, choose_way(dag, found, first, stop), found, first, stop, allowed, w, k)
+        i += 1
+        ends[i] = k
+    return i
