@@ -20,6 +20,7 @@ from eligo.errors import (
 )
 
 if TYPE_CHECKING:
+    from eligo import exchange
     from eligo.language import Limits, attr, exists, forall
     from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
     from eligo.matcher import Matcher
@@ -39,9 +40,12 @@ _LATER = {
     "Rule": "eligo.rule",
     "open": "eligo.store.snapshot",
 }
+_MODULES = ("exchange",)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"eligo.{name}")
     module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module 'eligo' has no attribute {name!r}")
@@ -70,6 +74,7 @@ __all__ = [
     "SnapshotError",
     "UnknownRuleError",
     "attr",
+    "exchange",
     "exists",
     "forall",
     "open",

@@ -14,7 +14,7 @@ the number of fresh nodes of each level is known before any is made. From the bo
 
 Invariant: a tree is what the language's normal form makes of it. ANDs and ORs alternate, children differ, no OR has two
 lone predicates on one attribute (they would be merged), and no lone predicate stands beside a conjunction that has it
-(it would absorb that one). What cannot be drawn so after many tries is told by -1.
+(it would absorb that one). Where no such children are found after many tries, `filled` gives None.
 """
 
 from __future__ import annotations
@@ -60,10 +60,6 @@ class Thicket:
         size = tree_sizes(self.offsets, self.child, self.starts[1])[self.roots]
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(size, dtype=np.int64)))
         return written(self.offsets, self.child, self.level(), self.roots, offsets), offsets
-
-    def tokens(self) -> int:
-        """How long `trees` is."""
-        return int(tree_sizes(self.offsets, self.child, self.starts[1])[self.roots].sum())
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,329 @@
+"""An advertising exchange (complex-boolean-expressions.txt §1.1): which campaigns may be shown to this visit?
+
+    graph       who sells which visits to whom; an expression on every edge                       graph.py
+    campaign    booked by an advertiser with a publisher: its own expression, and a path between them
+    matcher     one rule for each campaign's own expression, one for each edge that some path has     (a Matcher)
+    bookings    for each campaign the edges of its path, by number                                  bookings.py
+
+    visit ──▶ matcher ──▶ rules that hold ──▶ campaigns among them, of whose path all edges are among them too
+
+An edge's expression is stored once and evaluated once for a visit, however many campaigns run over it, and to change it
+is to replace one rule. A campaign's own expression holds at its publisher alone, so that those of other publishers are
+not even looked at (expressions.py).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from eligo.compile.compiled import F64, I64
+from eligo.compile.events import EventBuffer
+from eligo.errors import DuplicateRuleError, EligoError, OptionError
+from eligo.exchange.bookings import Published, eligible
+from eligo.exchange.desk import Desk, Order
+from eligo.exchange.expressions import PUBLISHER, Eligibility, composed, reading, room_for
+from eligo.exchange.graph import GraphError, Role, listed
+from eligo.exchange.visits import event_of, refuse_ranges, with_publishers
+from eligo.explain import explain
+from eligo.language import Limits, render
+from eligo.matcher import Matcher
+from eligo.options import Value
+from eligo.segments.encoding import encoded_slices
+from eligo.segments.rule_table import RuleId, is_id
+from eligo.stats import Stats
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """The seller sells to the buyer the visits that satisfy the expression; so many campaigns run over the edge."""
+
+    seller: str
+    buyer: str
+    expression: str
+    campaigns: int
+
+
+class Campaign(msgspec.Struct, frozen=True):
+    """A campaign as it was booked, and the nodes of its path."""
+
+    id: str | int
+    advertiser: str
+    publisher: str
+    expression: str
+    path: tuple[str, ...]
+    weight: float
+
+
+class Exchange:
+    """Publishers, intermediaries, advertisers and campaigns. Threads may ask while others change."""
+
+    def __init__(
+        self,
+        index: str = "auto",
+        evaluator: str = "interval",
+        absent: Literal["fails", "classical"] = "fails",
+        multi: Iterable[str] = (),
+        limits: Limits | Mapping[str, int] | None = None,
+        options: Mapping[str, Value] | None = None,
+    ) -> None:
+        multi = multi if isinstance(multi, str) else tuple(multi)
+        if PUBLISHER in multi:
+            raise OptionError(f"multi: the attribute {PUBLISHER!r} is the exchange's own and has one value")
+        self.limits = Matcher(limits=limits).limits
+        self._desk = Desk(Matcher(index, evaluator, absent, multi, room_for(self.limits), options), self.limits)
+        self._lock = threading.RLock()
+        self._local = threading.local()
+
+    # -- the graph
+
+    def add_node(self, name: str, role: Role) -> None:
+        """Add a publisher, intermediary or advertiser."""
+        with self._lock:
+            self._desk.graph.add_node(name, role)
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node that has no edges."""
+        with self._lock:
+            self._desk.graph.remove_node(name)
+
+    def connect(self, seller: str, buyer: str, expression: object = "true", *, replace: bool = False) -> None:
+        """Let a seller sell to a buyer the visits that satisfy the expression; `replace` changes that of an edge."""
+        _, text = reading(expression, self.limits)
+        with self._lock:
+            link = self._desk.graph.find(seller, buyer)
+            if link is None:
+                self._desk.graph.connect(seller, buyer, text)
+                return
+            if not replace:
+                raise GraphError(f"there is an edge {link} already: replace=True changes its expression")
+            if link.number >= 0:
+                self._desk.matcher.add(-1 - link.number, text, replace=True)
+            link.expression = text
+
+    def disconnect(
+        self, seller: str, buyer: str, campaigns: Literal["refuse", "reroute", "cancel"] = "refuse"
+    ) -> list[RuleId]:
+        """Remove an edge; the campaigns that ran over it.
+
+        If there are any, the edge stays and an error names them, unless they are to be cancelled or rerouted, each over
+        the path with the fewest hops of those that are left. If one has no other path, an error names it and nothing is
+        changed.
+        """
+        if campaigns not in ("refuse", "reroute", "cancel"):
+            raise OptionError(f"campaigns is 'refuse', 'reroute' or 'cancel', not {campaigns!r:.60}")
+        with self._lock:
+            link = self._desk.graph.edge(seller, buyer)
+            names = self._desk.bookings.names(link.number) if link.number >= 0 else []
+            if names and campaigns == "refuse":
+                raise GraphError(
+                    f"{listed([*map(repr, names)], 'campaign')} over {link}: cancel first what runs there, or say "
+                    "campaigns='reroute' or campaigns='cancel'"
+                )
+            if campaigns == "reroute":
+                self._desk.commit(self._desk.rerouted(names, link))
+            for name in names if campaigns == "cancel" else ():
+                self._desk.cancel(name)
+            self._desk.graph.disconnect(link)
+            return names
+
+    @property
+    def nodes(self) -> dict[str, Role]:
+        """The nodes with their roles."""
+        with self._lock:
+            return dict(self._desk.graph.roles)
+
+    @property
+    def edges(self) -> list[Edge]:
+        """The edges: of every seller, in the order in which they were connected."""
+        with self._lock:
+            return [Edge(link.seller, link.buyer, link.expression, link.campaigns) for link in self._desk.graph]
+
+    # -- campaigns
+
+    def book(
+        self,
+        campaign: RuleId,
+        advertiser: str,
+        publisher: str,
+        expression: object,
+        path: Sequence[str] | None = None,
+        weight: float = 1.0,
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Book a campaign with a publisher, over a path given by its nodes or else over the one with the fewest hops.
+
+        `replace` puts it in the place of one with that id.
+        """
+        self.book_many([(campaign, advertiser, publisher, expression, path, weight)], replace=replace)
+
+    def book_many(self, campaigns: Iterable[Any], *, replace: bool = False) -> None:
+        """Book all of them or, if one is refused, none: tuples or dicts of the arguments of `book`."""
+        with self._lock:
+            orders: dict[RuleId, Order] = {}
+            for given in campaigns:
+                row = _arguments(given)
+                name = row["campaign"]
+                try:
+                    self._desk.check_id(name, next(iter(orders), None))
+                    if name in orders or (name in self._desk.bookings.rules and not replace):
+                        raise DuplicateRuleError("there is a campaign of that id already: replace=True changes it")
+                    orders[name] = self._desk.checked(**row)
+                except EligoError as error:
+                    error.args = (f"campaign {name!r:.60}: {error}", *error.args[1:])
+                    raise
+            self._desk.commit(list(orders.values()))
+
+    def cancel(self, campaign: RuleId) -> None:
+        """End a campaign."""
+        with self._lock:
+            self._desk.cancel(campaign)
+
+    def get(self, campaign: RuleId) -> Campaign:
+        """The campaign of that id."""
+        with self._lock:
+            rule = self._desk.rule(campaign)
+            path = self._desk.path(rule)
+            weight = self._desk.matcher.get(rule).weight
+            return Campaign(campaign, path[-1], path[0], self._desk.bookings.text(rule), path, weight)
+
+    def path(self, campaign: RuleId) -> tuple[str, ...]:
+        """The nodes from the campaign's publisher to its advertiser."""
+        with self._lock:
+            return self._desk.path(self._desk.rule(campaign))
+
+    def expression(self, campaign: RuleId) -> str:
+        """What a visit to the campaign's publisher has to satisfy: its own expression and those on its path."""
+        with self._lock:
+            return render(composed([*self._desk.parts(campaign).values()]))
+
+    @property
+    def campaigns(self) -> list[RuleId]:
+        """The ids of all campaigns, in booking order."""
+        with self._lock:
+            return self._desk.bookings.names()
+
+    def __len__(self) -> int:
+        return len(self._desk.bookings.rules)
+
+    def __contains__(self, campaign: object) -> bool:
+        return is_id(campaign) and campaign in self._desk.bookings.rules
+
+    def __iter__(self) -> Iterator[RuleId]:
+        return iter(self.campaigns)
+
+    # -- visits
+
+    def eligible(self, publisher: str, visit: Mapping[str, Any]) -> list[RuleId]:
+        """The campaigns that may be shown to a visit of that publisher, in booking order."""
+        seen, rows, _ = self._found(publisher, visit)
+        return [seen.name[row] for row in rows.tolist()]
+
+    def top(self, publisher: str, visit: Mapping[str, Any], k: int = 10) -> list[tuple[RuleId, float]]:
+        """The k eligible campaigns of the highest weights, as (id, weight); ties in booking order."""
+        seen, rows, weights = self._found(publisher, visit)
+        best = np.argsort(-weights, kind="stable")[: max(k, 0)]
+        return [(seen.name[row], float(weight)) for row, weight in zip(rows[best], weights[best], strict=True)]
+
+    def eligible_batch(self, visits: Any, publisher: str = "publisher") -> pa.Table:
+        """The same for many visits: an Arrow, pandas or Polars table, or an iterable of dicts.
+
+        Where a visit takes place stands in the column `publisher`. The answer has a row for each eligible campaign:
+        `event` (the row number, int64) and `campaign`, sorted by event and, within one, in booking order.
+        """
+        view = self._desk.matcher._rules.view
+        seen = self._desk.bookings.published  # after the view: see bookings.py
+        kind = seen.kind
+        numbers, names = [], []
+        for first, buffer in encoded_slices(with_publishers(visits, publisher, self._desk.graph.roles), view.encoder):
+            refuse_ranges(buffer)
+            ends, rules = [], []
+            for segment, alive in zip(view.segments, view.alive, strict=True):
+                stops, rows = segment.match_batch(buffer, alive)
+                ends.append(np.repeat(np.arange(buffer.events), np.diff(stops)))
+                rules.append(segment.table.ids[rows])
+            if not ends:
+                continue
+            number, rule = np.concatenate(ends), np.concatenate(rules)
+            order = np.argsort(number, kind="stable")
+            number, row, _ = eligible(number[order], rule[order], seen)
+            some, place = np.unique(row, return_inverse=True)
+            numbers.append(pa.array(number + first, pa.int64()))
+            names.append(pa.array([seen.name[one] for one in some.tolist()], kind).take(pa.array(place)))
+        schema = pa.schema([("event", pa.int64()), ("campaign", kind)])
+        return pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(names, kind)], schema=schema)
+
+    def explain(self, visit: Mapping[str, Any], campaign: RuleId) -> Eligibility:
+        """Why a campaign is eligible for a visit to its publisher, or why not: print the result."""
+        with self._lock:
+            parts = self._desk.parts(campaign)
+        absent, multi = self._desk.matcher.absent, self._desk.matcher.multi
+        return Eligibility(campaign, {what: explain(what, root, visit, absent, multi) for what, root in parts.items()})
+
+    def observe(self, visits: Any, publisher: str = "publisher") -> None:
+        """Learn from past visits how often each predicate holds; indexes then look at the rarest first."""
+        self._desk.matcher.observe(with_publishers(visits, publisher, self._desk.graph.roles))
+
+    def stats(self) -> Stats:
+        """Nodes, edges, campaigns, the bytes of their paths, and the figures of the matcher."""
+        with self._lock:
+            links = [link for link in self._desk.links if link is not None]
+            return Stats(
+                nodes=len(self._desk.graph.roles),
+                edges=len(self._desk.graph),
+                edges_with_campaigns=len(links),
+                campaigns=len(self),
+                path_edges=sum(link.campaigns for link in links),
+                path_bytes=self._desk.bookings.published.path.nbytes,
+                **self._desk.matcher.stats(),
+            )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all."""
+        from eligo.exchange.snapshot import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        return f"<eligo.exchange.Exchange: {len(self._desk.graph.roles):,} nodes, {len(self):,} campaigns>"
+
+    # -- parts
+
+    def _found(self, publisher: str, visit: Mapping[str, Any]) -> tuple[Published, I64, F64]:
+        """The bookings as they were, the rows of those that are eligible, and their weights."""
+        self._desk.graph.role(publisher, "publisher")
+        buffer: EventBuffer | None = getattr(self._local, "buffer", None)
+        if buffer is None:
+            buffer = self._local.buffer = EventBuffer()
+        found = self._desk.matcher._rules.view.rows(event_of(publisher, visit), buffer, None)
+        refuse_ranges(buffer)
+        seen = self._desk.bookings.published  # after the view: see bookings.py
+        if not found:
+            return seen, np.zeros(0, np.int64), np.zeros(0)
+        rules = np.concatenate([segment.table.ids[rows] for segment, rows in found])
+        weights = np.concatenate([segment.table.weight[rows] for segment, rows in found])
+        _, rows, place = eligible(np.zeros(len(rules), np.int64), rules, seen)
+        return seen, rows, weights[place]
+
+
+_ARGUMENTS = ("campaign", "advertiser", "publisher", "expression", "path", "weight")
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        row = dict(given)
+    elif isinstance(given, tuple | list):
+        row = dict(zip(_ARGUMENTS, given, strict=False)) if len(given) <= len(_ARGUMENTS) else {}
+    else:
+        row = {}
+    if not set(_ARGUMENTS[:4]) <= row.keys() <= set(_ARGUMENTS):
+        raise OptionError(
+            f"a booking is (campaign, advertiser, publisher, expression[, path[, weight]]), not {given!r:.80}"
+        )
+    return row
