@@ -73,8 +73,10 @@ def label_intervals(tree, offsets):  # type: ignore[no-untyped-def]
 def dewey_components(tree, offsets):  # type: ignore[no-untyped-def]
     """Dewey IDs (§3.1) of all leaves: for leaf i the components parts[starts[i] … starts[i+1]], from the root down.
 
-    A component is 2 * child number, + 1 where the child is the last one of an AND (the paper's *). The root counts as
-    an AND: an OR or a lone conjunction gets an artificial one above it. Children of ORs carry no mark.
+    A component is 2 * child number, + 1 where the child is the last one of an AND (the paper's *); children of ORs have
+    no mark. Nodes at even depths are ANDs, at odd depths ORs, as in the paper. Where a tree does not alternate so, a
+    node with one child is put between: an OR between two ANDs, an AND between two ORs, and an AND above a root that is
+    an OR or a conjunction.
     """
     rules = len(offsets) - 1
     leaves = 0
@@ -109,16 +111,14 @@ def dewey_components(tree, offsets):  # type: ignore[no-untyped-def]
                 while depth > 0 and waiting[depth - 1] == 0:
                     depth -= 1
                 continue
-            if depth == len(path):
-                more = np.zeros(2 * depth, np.int32)
-                more[:depth] = path
-                path = more
-                more = np.zeros(2 * depth, np.int32)
-                more[:depth] = waiting
-                waiting = more
-                flags = np.zeros(2 * depth, np.bool_)
-                flags[:depth] = is_and
-                is_and = flags
+            if depth + 1 >= len(path):
+                path = np.append(path, np.zeros(depth, np.int32))
+                waiting = np.append(waiting, np.zeros(depth, np.int32))
+                is_and = np.append(is_and, np.zeros(depth, np.bool_))
+            if depth > 0 and is_and[depth - 1] == (tree[t] & 1 == 0):
+                between = not is_and[depth - 1]
+                path[depth], waiting[depth], is_and[depth] = 2 + (1 if between else 0), 0, between
+                depth += 1
             path[depth], waiting[depth], is_and[depth] = 0, (-tree[t]) // 2, tree[t] & 1 == 0
             depth += 1
     return starts, parts[:used]

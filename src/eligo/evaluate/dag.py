@@ -11,17 +11,18 @@ from numba.experimental import structref
 
 from eligo.evaluate.layers import settle_layers
 from eligo.evaluate.leaves import EVERYTHING, in_order
-from eligo.evaluate.programs import COMPLETES, SOLE
+from eligo.evaluate.programs import COMPLETES
 from eligo.jit import define_handle, inline, kernel, trailing_zeros
 
-DAG_ARRAYS = ("start", "code", "up_offsets", "up", "groups", "kid", "root", "facts")
+DAG_ARRAYS = ("start", "code", "up_offsets", "up", "groups", "kid", "root", "facts", "starting")
 
-# Reading a child in layers is the unit of time: from below a conjunction takes about 14 of it, a label 7 times that.
-DENSE, LABEL = 14, 7
+# Reading a child in layers is the unit of time: from below a conjunction takes about 9 of it, a label 10 times that.
+DENSE, LABEL = 9, 10
 TOGETHER = 3  # 64 events in layers take so many times as long as one
 SCATTERED = 8  # with fewer satisfied conjunctions than this share of the words of `truth`, they are taken as they come
 
-FALSE, TRUE, STARTED = 1, 2, 3  # states of a part: asked and false, asked and true, true and its units started
+FALSE, TRUE, STARTED = 1, 2, 3  # states of a part: asked and false, asked and true, true and its labels taken
+WAITING = 4  # a label has come, and it is not known yet
 CALL = 2  # on the stack, beside AND (0) and OR (1): the part that is being asked
 
 
@@ -49,20 +50,20 @@ class SharedScratchHandle(structref.StructRefProxy):
 define_handle(
     SharedScratchHandle,
     SharedScratchType,
-    ("truth", "value", "ordered", "state", "seen", "asked", "queue", "touched", "stack", "bits", "matched"),
+    ("truth", "value", "state", "asked", "queue", "waiting", "touched", "stack", "bits", "whole", "matched"),
 )
 
 
 @kernel
-def make_shared(start, code, up_offsets, up, groups, kid, root, facts, conjunctions):  # type: ignore[no-untyped-def]
-    return SharedHandle(start, code, up_offsets, up, groups, kid, root, facts, conjunctions)
+def make_shared(start, code, up_offsets, up, groups, kid, root, facts, starting, conjunctions):  # type: ignore[no-untyped-def]
+    return SharedHandle(start, code, up_offsets, up, groups, kid, root, facts, starting, conjunctions)
 
 
 @kernel
 def make_shared_scratch(  # type: ignore[no-untyped-def]
-    truth, value, ordered, state, seen, asked, queue, touched, stack, bits, matched
+    truth, value, state, asked, queue, waiting, touched, stack, bits, whole, matched
 ):
-    return SharedScratchHandle(truth, value, ordered, state, seen, asked, queue, touched, stack, bits, matched)
+    return SharedScratchHandle(truth, value, state, asked, queue, waiting, touched, stack, bits, whole, matched)
 
 
 @inline
@@ -85,11 +86,17 @@ def in_layers(dag, found, first, stop, allowed, w, k):  # type: ignore[no-untype
     value, matched, root = w.value, w.matched, dag.root
     all_allowed = len(allowed) == 0
     for i in range(first, stop):
-        value[found[i]] = 1
+        value[np.uint32(found[i])] = 1
     settle_layers(dag.groups, dag.kid, value)
-    for rule in range(len(root)):
-        matched[k] = rule  # no branch: half of the rules may match
-        k += value[root[rule]] and (all_allowed or allowed[rule] != 0)
+    # No branch for a rule: half of them may match.
+    if all_allowed:
+        for rule in range(len(root)):
+            matched[k] = rule
+            k += value[root[rule]]
+    else:
+        for rule in range(len(root)):
+            matched[k] = rule
+            k += value[root[rule]] & (allowed[rule] != 0)
     for c in range(dag.conjunctions):
         value[c] = 0
     return k
@@ -133,118 +140,160 @@ def in_layers_together(dag, found, offsets, i, many, allowed, w, words, k, ends)
 
 @inline
 def from_below(dag, found, first, stop, allowed, w, k):  # type: ignore[no-untyped-def]
-    """The rules that hold into matched from k on, in ascending order; where they end."""
+    """The rules that hold into matched from k on, in ascending order; where they end.
+
+    Labels of what has become true come first: they mark rules and put parts in a list. Then one unit is asked, a part
+    before any rule, because a part that holds has labels of its own. Unless they are few, conjunctions and rules are
+    taken in ascending order, in which all that they lead to is read in order too.
+    """
     start, code, up_offsets, up, conjunctions = dag.start, dag.code, dag.up_offsets, dag.up, dag.conjunctions
-    truth, state, seen, asked, queue, touched = w.truth, w.state, w.seen, w.asked, w.queue, w.touched
-    stack, matched = w.stack, w.matched
-    parts = len(state)
+    truth, starting, state, asked, queue, waiting = w.truth, dag.starting, w.state, w.asked, w.queue, w.waiting
+    marked, whole, touched, stack, matched = w.bits, w.whole, w.touched, w.stack, w.matched
+    parts, one = len(state), np.uint64(1)
     all_allowed = len(allowed) == 0
-    begin, n_asked, n_touched, waiting, taken = k, 0, 0, 0, 0
-    # Conjunctions are numbered as rules name them, so in ascending order all that follows is read in order too.
-    ordered = w.ordered
+    begin, n_asked, n_touched, n_waiting, n_queue, taken = k, 0, 0, 0, 0, 0
     for j in range(first, stop):
-        truth[found[j] >> 6] |= np.uint64(1) << np.uint64(found[j] & 63)
-    i, count = 0, stop - first
-    if count * SCATTERED > len(truth):
-        for word in range(len(truth)):
-            left_bits = truth[word]
-            while left_bits:
-                ordered[i] = (word << 6) + np.int64(trailing_zeros(left_bits))
-                left_bits &= left_bits - np.uint64(1)
+        truth[found[j] >> 6] |= one << np.uint64(found[j] & 63)
+    in_words = (stop - first) * SCATTERED > len(truth)
+    i = -1 if in_words else first  # a word of `truth`, or a place in `found`
+    bits = np.uint64(0)  # of the word, those still to come
+    rule_word, rule_bits, n_rules, rules_in_words = -1, np.uint64(0), 0, False
+    labelling = True
+    while True:
+        # The labels of the next that has become true: a conjunction, or a part.
+        if labelling:
+            x = np.int64(-1)
+            if taken < n_queue:
+                x = np.int64(queue[taken]) + conjunctions
+                taken += 1
+            elif in_words:
+                while bits == 0 and i + 1 < len(truth):
+                    i += 1
+                    bits = truth[i] & starting[i]
+                if bits:
+                    x = (i << 6) + np.int64(trailing_zeros(bits))
+                    bits &= bits - one
+            elif i < stop:
+                x = np.int64(found[i])
                 i += 1
-    else:
-        for j in range(count):
-            ordered[j] = found[first + j]
-    i = 0
-    while i < count or taken < waiting:
-        # The next that has become true: a conjunction, or a part that one of them started.
-        if i < count:
-            x = np.int64(ordered[i])
-            i += 1
-        else:
-            x = np.int64(queue[taken]) + conjunctions
-            taken += 1
-        for d in range(up_offsets[x], up_offsets[x + 1]):
-            label = up[d]
-            unit = label >> 2
-            rule = unit - parts
-            value = label & COMPLETES != 0
-            if rule >= 0:
-                if label & SOLE == 0:
-                    if seen[rule]:
-                        continue
-                    seen[rule] = 1
-                    touched[n_touched] = rule
-                    n_touched += 1
-                if not all_allowed and allowed[rule] == 0:
-                    continue
-            elif state[unit] == TRUE:
-                value = True
-            elif state[unit] != 0:
+            if x < 0:
+                labelling = False
+                rules_in_words = n_touched * SCATTERED > len(marked)
                 continue
-            # Ask the unit from the top. A row of the stack: AND, OR or CALL; children still to come; or, of a call, the
-            # part and where to go on.
-            t, depth, going = np.int64(start[unit]), 0, not value
-            while going:
-                token = code[t]
-                t += 1
-                if token < 0:
-                    stack[depth, 0], stack[depth, 1] = token & 1, (-token) // 2
-                    depth += 1
+            for d in range(up_offsets[x], up_offsets[x + 1]):
+                label = up[d]
+                unit = label >> 1
+                if unit >= parts:
+                    rule = unit - parts
+                    word, bit = rule >> 6, one << np.uint64(rule & 63)
+                    if marked[word] & bit == 0:
+                        marked[word] |= bit
+                        touched[n_touched] = rule
+                        n_touched += 1
+                    if label & COMPLETES:
+                        whole[word] |= bit
                     continue
-                if token < conjunctions:
-                    value = truth[token >> 6] >> np.uint64(token & 63) & np.uint64(1) != 0
-                else:
-                    p = token - conjunctions
-                    if state[p] == 0:
-                        stack[depth, 0], stack[depth, 1], stack[depth, 2] = CALL, p, t
-                        depth += 1
-                        t = np.int64(start[p])
-                        continue
-                    value = state[p] != FALSE
-                # Up, as far as this value settles what is above it.
-                while depth > 0:
-                    kind, left = stack[depth - 1, 0], stack[depth - 1, 1] - 1
-                    if kind == CALL:
-                        depth -= 1
-                        state[left + 1] = TRUE if value else FALSE
+                if state[unit] == 0:
+                    asked[n_asked] = unit
+                    n_asked += 1
+                    state[unit] = WAITING
+                    if label & COMPLETES == 0:
+                        waiting[n_waiting] = unit
+                        n_waiting += 1
+                if state[unit] == TRUE or (label & COMPLETES and state[unit] == WAITING):
+                    state[unit] = STARTED
+                    queue[n_queue] = unit
+                    n_queue += 1
+            continue
+        # The next unit to ask, unless it is known already.
+        value = False
+        if n_waiting:
+            n_waiting -= 1
+            unit = np.int64(waiting[n_waiting])
+            if state[unit] != WAITING and state[unit] != TRUE:
+                continue
+            value = state[unit] == TRUE
+        else:
+            rule = np.int64(-1)
+            if rules_in_words:
+                while rule_bits == 0 and rule_word + 1 < len(marked):
+                    rule_word += 1
+                    rule_bits = marked[rule_word]
+                    marked[rule_word] = 0
+                if rule_bits:
+                    rule = (rule_word << 6) + np.int64(trailing_zeros(rule_bits))
+                    rule_bits &= rule_bits - one
+            elif n_rules < n_touched:
+                rule = np.int64(touched[n_rules])
+                marked[rule >> 6] &= ~(one << np.uint64(rule & 63))
+                n_rules += 1
+            if rule < 0:
+                break
+            value = whole[rule >> 6] >> np.uint64(rule & 63) & one != 0
+            whole[rule >> 6] &= ~(one << np.uint64(rule & 63))
+            if not all_allowed and allowed[rule] == 0:
+                continue
+            unit = rule + parts
+        # From the top. A row of the stack: AND, OR or CALL; children still to come; or, of a call, the part and where
+        # to go on.
+        t, depth, going = np.int64(start[unit]), 0, not value
+        while going:
+            token = code[t]
+            t += 1
+            if token < 0:
+                stack[depth, 0], stack[depth, 1] = token & 1, (-token) // 2
+                depth += 1
+                continue
+            if token < conjunctions:
+                value = truth[token >> 6] >> np.uint64(token & 63) & one != 0
+            else:
+                p = token - conjunctions
+                if state[p] & 3 == 0:
+                    stack[depth, 0], stack[depth, 1], stack[depth, 2] = CALL, p, t
+                    depth += 1
+                    t = np.int64(start[p])
+                    continue
+                value = state[p] != FALSE
+            # Up, as far as this value settles what is above it.
+            while depth > 0:
+                kind, left = stack[depth - 1, 0], stack[depth - 1, 1] - 1
+                if kind == CALL:
+                    depth -= 1
+                    if state[left + 1] == 0:
                         asked[n_asked] = left + 1
                         n_asked += 1
-                        t = stack[depth, 2]
-                        continue
-                    stack[depth - 1, 1] = left
-                    if value != (kind == 1):
-                        if left > 0:
-                            break
-                        depth -= 1
-                        continue
-                    # Settled: the other children are left out, unless what is above goes on elsewhere anyway.
+                    state[left + 1] = TRUE if value else FALSE
+                    t = stack[depth, 2]
+                    continue
+                stack[depth - 1, 1] = left
+                if value != (kind == 1):
+                    if left > 0:
+                        break
                     depth -= 1
-                    if depth > 0 and stack[depth - 1, 0] != CALL:
-                        while left > 0:
-                            token = code[t]
-                            t += 1
-                            left += (-token) // 2 - 1 if token < 0 else -1
-                going = depth > 0
-            if rule >= 0:
-                if value:
-                    matched[k] = rule
-                    k += 1
-                continue
-            if state[unit] == 0:
-                asked[n_asked] = unit
-                n_asked += 1
-            state[unit] = STARTED if value else FALSE
-            if value:
-                queue[waiting] = unit
-                waiting += 1
-    for i in range(count):
-        truth[ordered[i] >> 6] = 0
-    for i in range(n_asked):
-        state[asked[i]] = 0
-    for i in range(n_touched):
-        seen[touched[i]] = 0
-    in_order(matched, begin, k, w.bits)
+                    continue
+                # Settled: the other children are left out, unless what is above goes on elsewhere anyway.
+                depth -= 1
+                if depth > 0 and stack[depth - 1, 0] != CALL:
+                    while left > 0:
+                        token = code[t]
+                        t += 1
+                        left += (-token) // 2 - 1 if token < 0 else -1
+            going = depth > 0
+        if unit >= parts:
+            matched[k] = unit - parts
+            k += value
+            continue
+        state[unit] = STARTED if value else FALSE
+        if value:
+            queue[n_queue] = unit
+            n_queue += 1
+            labelling = True
+    for j in range(first, stop):
+        truth[found[j] >> 6] = 0
+    for j in range(n_asked):
+        state[asked[j]] = 0
+    if not rules_in_words:
+        in_order(matched, begin, k, marked)
     return k
 
 

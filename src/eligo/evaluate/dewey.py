@@ -4,12 +4,12 @@
               parts[starts[l] … starts[l+1]]       or, where IDs do not fit 64 bits, one component each
 
 A component is twice the number of the child, plus one where it is the last child of an AND (the paper's *); none is 0,
-so a packed ID ends at the first 0. Nodes at even depths are ANDs, at odd depths ORs.
+so a packed ID ends at the first 0. Nodes at even depths are ANDs, at odd depths ORs, whatever the tree
+(compile/labels.py).
 
-Leaves lie in the order of their IDs, so the satisfied ones come out of the rule's mask sorted. EVALUATEAND and
-EVALUATEOR (Algorithms 2 and 3) are one loop: going from one ID to the next closes the nodes below their common prefix,
-which gives each one's result to its parent, and opens those of the new one. A rule is given up as soon as its root is
-false.
+Leaves lie in the order of their IDs, so the satisfied ones come sorted. EVALUATEAND and EVALUATEOR (Algorithms 2 and 3)
+are one loop: going from one ID to the next closes the nodes below their common prefix, which gives each one's result to
+its parent, and opens those of the new one. A tree is given up as soon as its root is false.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.compile.labels import dewey_components
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.leaves import (
-    DONE,
     EVERYTHING,
     LEAVES,
-    NARROW,
     GroupScratch,
     Leaves,
     build_leaves,
@@ -37,7 +35,7 @@ from eligo.evaluate.leaves import (
     group_one,
 )
 from eligo.evaluate.registry import register
-from eligo.jit import define_handle, inline, kernel, trailing_zeros
+from eligo.jit import define_handle, inline, kernel
 
 _OWN = ("code", "starts", "parts", "width", "depth")
 
@@ -45,8 +43,8 @@ _OWN = ("code", "starts", "parts", "width", "depth")
 class DeweyScratch(GroupScratch):
     """`node`: a row for each node on the way to the leaf at hand; its columns are named below."""
 
-    def __init__(self, leaves: Leaves, depth: int) -> None:
-        super().__init__(leaves)
+    def __init__(self, leaves: Leaves, rules: int, depth: int) -> None:
+        super().__init__(leaves, rules)
         self.node = np.zeros((depth + 2, 4), np.int64)
 
 
@@ -57,8 +55,8 @@ class Dewey(Evaluator):
     name = "dewey"
     summary = "rebuilds each tree from the Dewey IDs of its satisfied leaves"
 
-    def __init__(self, leaves: Leaves, own: Arrays) -> None:
-        self.leaves, self._own = leaves, own
+    def __init__(self, leaves: Leaves, own: Arrays, rules: int) -> None:
+        self.leaves, self.rules, self._own = leaves, rules, own
         self.group_handle = leaves.handle()
         self.handle = make_dewey(self.group_handle, *(own[name] for name in _OWN))
 
@@ -67,26 +65,29 @@ class Dewey(Evaluator):
         leaves, token, _, _ = build_leaves(compiled, by_begin=False)
         starts, parts = dewey_components(compiled.tree, compiled.tree_offsets)
         number = np.cumsum(compiled.tree >= 0) - 1  # of each leaf token among all leaves
-        return cls(leaves, _packed(starts, parts, number[token]))
+        return cls(leaves, _packed(starts, parts, number[token]), compiled.rules)
 
     @classmethod
     def restore(cls, compiled: Compiled, arrays: Arrays) -> Dewey:
-        return cls(Leaves(*(arrays[name] for name in LEAVES)), {name: arrays[name] for name in _OWN})
+        return cls(Leaves(*(arrays[name] for name in LEAVES)), {name: arrays[name] for name in _OWN}, compiled.rules)
 
     def arrays(self) -> Arrays:
         return {**self.leaves.arrays(), **self._own}
 
     def scratch(self) -> DeweyScratch:
-        return DeweyScratch(self.leaves, int(self._own["depth"][0]))
+        return DeweyScratch(self.leaves, self.rules, int(self._own["depth"][0]))
 
     def evaluate(self, found: I32, count: int, allowed: U8, scratch: DeweyScratch) -> int:
         return dewey_one(self.handle, found, count, allowed, scratch.group, scratch.node)  # type: ignore[no-any-return]
 
     def group(self, found: I32, count: int, scratch: DeweyScratch) -> int:
+        scratch.satisfied = found, count
         return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
 
     def complete(self, touched: int, allowed: U8, scratch: DeweyScratch) -> int:
-        return dewey_complete(self.handle, touched, allowed, scratch.group, scratch.node)  # type: ignore[no-any-return]
+        return dewey_complete(  # type: ignore[no-any-return]
+            self.handle, touched, *scratch.satisfied, allowed, scratch.group, scratch.node
+        )
 
     def evaluate_batch(
         self, found: I32, offsets: I64, events: int, allowed: U8, scratch: DeweyScratch, ends: I64
@@ -156,50 +157,24 @@ EXPLORED, LAST, RESULT, ENTERED = 0, 1, 2, 3
 
 
 @inline
-def complete_deweys(labels, n, allowed, g, node, start):  # type: ignore[no-untyped-def]
-    """The complete ones of the touched rules, and those grouping found, ascending into matched; where they end."""
-    mask, marks, touched, matched, truth = g.mask, g.marks, g.touched, g.matched, g.truth
-    leaf_start, size, leaf_conjunction = labels.leaves.leaf_start, labels.leaves.size, labels.leaves.leaf_conjunction
+def complete_deweys(labels, n, found, first, stop, allowed, g, node, start):  # type: ignore[no-untyped-def]
+    """The complete ones of the touched trees, and what grouping found, ascending into matched; where they end."""
+    truth, touched, bits, matched = g.truth, g.touched, g.bits, g.matched
+    rule, leaf_start, leaf_conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
     code, starts, parts, width = labels.code, labels.starts, labels.parts, labels.width[0]
     component = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    all_allowed = len(allowed) == 0
-    straight = g.counts[0]
-    k = straight
+    k = g.counts[0]
     everything = n == EVERYTHING
-    for i in range(len(size) if everything else n):
-        rule = i if everything else touched[i]
-        left = mask[rule]
-        mask[rule] = 0
-        complete = left & DONE != 0
-        narrow = size[rule] <= NARROW and not everything
-        leaf, stop = leaf_start[rule] - 1, leaf_start[rule + 1]
-        base = leaf_start[rule]
+    for i in range(len(rule) if everything else n):
+        tree = i if everything else np.int64(touched[i])
         depth = 0  # of the last ID's leaf
         node[0, EXPLORED], node[0, LAST], node[0, RESULT] = 0, 0, 1
-        while not complete or not (narrow or everything):
-            # The next satisfied leaf.
-            if narrow:
-                if left == 0:
-                    break
-                leaf = base + np.int64(trailing_zeros(left))
-                left &= left - np.uint64(1)
-            else:
-                leaf += 1
-                while leaf < stop:
-                    c = leaf_conjunction[leaf]
-                    if everything:
-                        if truth[c >> 6] >> np.uint64(c & 63) & np.uint64(1):
-                            break
-                    elif marks[leaf]:
-                        marks[leaf] = 0
-                        break
-                    leaf += 1
-                if leaf >= stop:
-                    break
+        for leaf in range(leaf_start[tree], leaf_start[tree + 1]):
             if node[0, RESULT] == 0:
-                if narrow or everything:
-                    break
-                continue  # the marks have to go
+                break
+            c = np.uint64(leaf_conjunction[leaf])
+            if truth[c >> np.uint64(6)] >> (c & np.uint64(63)) & np.uint64(1) == 0:
+                continue
             # Down the ID; where it parts from the last one, that one's nodes are closed.
             d = 0
             parted = False
@@ -227,16 +202,14 @@ def complete_deweys(labels, n, allowed, g, node, start):  # type: ignore[no-unty
             # The leaf itself holds.
             if depth & 1 == 0:
                 node[depth - 1, RESULT] = 1
-        if not complete:
-            close_nodes(node, depth, 0)
-            complete = node[0, RESULT] & node[0, LAST] != 0
-        if complete and (all_allowed or allowed[rule]):
-            matched[k] = rule
-            k += 1
-    if everything:
-        for word in range(len(truth)):
-            truth[word] = 0
-    return finish(g, start, straight, k, allowed)
+        close_nodes(node, depth, 0)
+        if node[0, RESULT] & node[0, LAST]:
+            bit = np.uint64(1) << np.uint64(rule[tree] & 63)
+            if not everything:
+                matched[k] = rule[tree]
+                k += bits[rule[tree] >> 6] & bit == 0
+            bits[rule[tree] >> 6] |= bit
+    return finish(n, found, first, stop, g, start, k, allowed)
 
 
 @inline
@@ -250,14 +223,14 @@ def close_nodes(node, depth, to):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def dewey_complete(labels, touched, allowed, g, node):  # type: ignore[no-untyped-def]
-    return complete_deweys(labels, touched, allowed, g, node, 0)
+def dewey_complete(labels, touched, found, count, allowed, g, node):  # type: ignore[no-untyped-def]
+    return complete_deweys(labels, touched, found, 0, count, allowed, g, node, 0)
 
 
 @kernel
 def dewey_one(labels, found, count, allowed, g, node):  # type: ignore[no-untyped-def]
     touched = group_leaves(labels.leaves, found, 0, count, g, 0)
-    return complete_deweys(labels, touched, allowed, g, node, 0)
+    return complete_deweys(labels, touched, found, 0, count, allowed, g, node, 0)
 
 
 @kernel
@@ -265,9 +238,10 @@ def dewey_batch(labels, found, offsets, events, allowed, g, node, ends):  # type
     k = 0
     ends[0] = 0
     i = 0
-    while i < events and len(g.matched) - k >= len(g.mask):
-        touched = group_leaves(labels.leaves, found, offsets[i], offsets[i + 1], g, k)
-        k = complete_deweys(labels, touched, allowed, g, node, k)
+    while i < events and len(g.matched) - k > 64 * len(g.bits):  # one more: a rule is written before it is known
+        first, stop = offsets[i], offsets[i + 1]
+        touched = group_leaves(labels.leaves, found, first, stop, g, k)
+        k = complete_deweys(labels, touched, found, first, stop, allowed, g, node, k)
         i += 1
         ends[i] = k
     return i

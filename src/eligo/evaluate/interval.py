@@ -1,12 +1,15 @@
 """`interval`: satisfied leaves must cover the rule's interval without overlap (complex-boolean-expressions.txt §4).
 
-    leaf l    span[l] = begin | end << half, in ascending order of begin; `half` of a span's bits: 8 if no rule has more
-              than 63 leaves, else 16, and 32 if one has more than 65,535
+    leaf l    span[l] = before | end << half, in ascending order of begin = before + 1
+              `half` of a span's bits: 8 if no tree has more than 255 leaves, 16 up to 65,535, else 32
 
-A conjunction that covers the whole interval completes its rule at once (leaves.py). For the others MATCH (Algorithm 5)
-goes through the satisfied leaves in ascending order of begin, which is the order of the bits in the rule's mask. The
-paper's array `matched` is a word for rules of up to 63 leaves: bit x says that some leaves cover 1 … x. A rule is given
-up at the first leaf that begins behind all that is covered, and done when bit M is set.
+A leaf that holds carries a cover of 1 … before on to one of 1 … end. MATCH (Algorithm 5) goes through a tree's leaves
+in ascending order of begin. The paper's array `matched` is a word for trees of up to 63 leaves: bit x says that some
+leaves cover 1 … x. A tree is complete when bit M is set, M being its leaf count.
+
+There is no branch for a leaf: to guess whether a conjunction holds, or where a tree can be given up, goes wrong too
+often. Only a tree of more leaves is given up, at the first leaf that begins behind all that is covered. Where all trees
+are gone through, the results of 64 are gathered in a word before they go to their rules.
 """
 
 from __future__ import annotations
@@ -21,10 +24,8 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.leaves import (
-    DONE,
     EVERYTHING,
     LEAVES,
-    NARROW,
     GroupScratch,
     Leaves,
     build_leaves,
@@ -35,15 +36,16 @@ from eligo.evaluate.leaves import (
 from eligo.evaluate.registry import register
 from eligo.jit import define_handle, inline, kernel, trailing_zeros
 
+NARROW = 63  # leaves of a tree whose covers fit a word
+ONE = np.uint64(1)
+
 
 class IntervalScratch(GroupScratch):
-    """For large rules, `reached[x]` is the number of the walk in which a cover of 1 … x was found."""
+    """For trees of more leaves, `reached[x]` says that some leaves cover 1 … x."""
 
-    def __init__(self, leaves: Leaves) -> None:
-        super().__init__(leaves)
-        widest = int(leaves.size.max(initial=0))
-        self.reached = np.zeros(widest + 2, np.int64)
-        self.walk = np.zeros(1, np.int64)
+    def __init__(self, leaves: Leaves, rules: int) -> None:
+        super().__init__(leaves, rules)
+        self.reached = np.zeros(leaves.widest + 1, np.uint8)
 
 
 @register
@@ -53,47 +55,46 @@ class Interval(Evaluator):
     name = "interval"
     summary = "satisfied leaves must cover the rule's interval without overlap (interval IDs)"
 
-    def __init__(self, leaves: Leaves, span: NDArray[Any]) -> None:
-        self.leaves, self.span = leaves, span
+    def __init__(self, leaves: Leaves, span: NDArray[Any], rules: int) -> None:
+        self.leaves, self.span, self.rules = leaves, span, rules
         self.group_handle = leaves.handle()
-        self.handle = make_interval(self.group_handle, leaves.leaf_start, leaves.size, span, 4 * span.itemsize)
+        self.handle = make_interval(self.group_handle, span, 4 * span.itemsize)
 
     @classmethod
     def build(cls, compiled: Compiled, likelihood: F64 | None = None) -> Interval:
         leaves, _, begin, end = build_leaves(compiled, by_begin=True)
-        widest = int(leaves.size.max(initial=0))
         kind: Any
-        kind, half = (np.uint16, 8) if widest <= NARROW else (np.uint32, 16) if widest < 1 << 16 else (np.uint64, 32)
-        return cls(leaves, begin.astype(kind) | end.astype(kind) << kind(half))
+        kind = np.uint16 if leaves.widest < 1 << 8 else np.uint32 if leaves.widest < 1 << 16 else np.uint64
+        half = kind(4 * np.dtype(kind).itemsize)
+        return cls(leaves, (begin - 1).astype(kind) | end.astype(kind) << half, compiled.rules)
 
     @classmethod
     def restore(cls, compiled: Compiled, arrays: Arrays) -> Interval:
-        return cls(Leaves(*(arrays[name] for name in LEAVES)), arrays["span"])
+        return cls(Leaves(*(arrays[name] for name in LEAVES)), arrays["span"], compiled.rules)
 
     def arrays(self) -> Arrays:
         return {**self.leaves.arrays(), "span": self.span}
 
     def scratch(self) -> IntervalScratch:
-        return IntervalScratch(self.leaves)
+        return IntervalScratch(self.leaves, self.rules)
 
     def evaluate(self, found: I32, count: int, allowed: U8, scratch: IntervalScratch) -> int:
-        return interval_one(  # type: ignore[no-any-return]
-            self.handle, found, count, allowed, scratch.group, scratch.reached, scratch.walk
-        )
+        return interval_one(self.handle, found, count, allowed, scratch.group, scratch.reached)  # type: ignore[no-any-return]
 
     def group(self, found: I32, count: int, scratch: IntervalScratch) -> int:
+        scratch.satisfied = found, count
         return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
 
     def complete(self, touched: int, allowed: U8, scratch: IntervalScratch) -> int:
         return interval_complete(  # type: ignore[no-any-return]
-            self.handle, touched, allowed, scratch.group, scratch.reached, scratch.walk
+            self.handle, touched, *scratch.satisfied, allowed, scratch.group, scratch.reached
         )
 
     def evaluate_batch(
         self, found: I32, offsets: I64, events: int, allowed: U8, scratch: IntervalScratch, ends: I64
     ) -> int:
         return interval_batch(  # type: ignore[no-any-return]
-            self.handle, found, offsets, events, allowed, scratch.group, scratch.reached, scratch.walk, ends
+            self.handle, found, offsets, events, allowed, scratch.group, scratch.reached, ends
         )
 
 
@@ -106,115 +107,147 @@ class IntervalHandle(structref.StructRefProxy):
     pass
 
 
-define_handle(IntervalHandle, IntervalHandleType, ("leaves", "leaf_start", "size", "span", "half"))
+define_handle(IntervalHandle, IntervalHandleType, ("leaves", "span", "half"))
 
 
 @kernel
-def make_interval(leaves, leaf_start, size, span, half):  # type: ignore[no-untyped-def]
-    return IntervalHandle(leaves, leaf_start, size, span, half)
+def make_interval(leaves, span, half):  # type: ignore[no-untyped-def]
+    return IntervalHandle(leaves, span, half)
 
 
 @inline
-def complete_intervals(labels, n, allowed, g, reached, walks, start):  # type: ignore[no-untyped-def]
-    """The complete ones of the n touched rules, and those grouping found, ascending into matched; where they end."""
-    mask, marks, touched, matched = g.mask, g.marks, g.touched, g.matched
-    leaf_start, size, span, half = labels.leaf_start, labels.size, labels.span, np.uint64(labels.half)
-    low = (np.uint64(1) << half) - np.uint64(1)
-    all_allowed = len(allowed) == 0
-    straight = g.counts[0]
-    k = straight
-    if n == EVERYTHING:
-        k = complete_everything(labels, g, reached, walks, allowed, k)
-        return k if straight == start else finish(g, start, straight, k, allowed)  # rules came in their order
+def covered(cover, before, end, holds):  # type: ignore[no-untyped-def]
+    """What is covered with one more leaf: lines 5 and 6 of Algorithm 5."""
+    return cover | (cover >> before & holds & ONE) << end
+
+
+@inline
+def narrow_trees(leaf_conjunction, span, half, truth, first, size, count):  # type: ignore[no-untyped-def]
+    """A bit for each of up to 64 trees of so many leaves, which lie behind one another: is it complete?"""
+    low = (ONE << half) - ONE
+    complete = np.uint64(0)
+    leaf = np.uint64(first)
+    for i in range(count):
+        cover = ONE
+        for _ in range(size):
+            c, label = np.uint64(leaf_conjunction[leaf]), np.uint64(span[leaf])
+            holds = truth[c >> np.uint64(6)] >> (c & np.uint64(63))
+            cover = covered(cover, label & low, label >> half, holds)
+            leaf += ONE
+        complete |= (cover >> np.uint64(size) & ONE) << np.uint64(i)
+    return complete
+
+
+@inline
+def wide_tree(leaf_conjunction, span, half, truth, reached, first, stop):  # type: ignore[no-untyped-def]
+    """1 if the tree of these leaves is complete, however many there are, else 0."""
+    low = (ONE << half) - ONE
+    reached[: stop - first + 1] = 0
+    reached[0] = 1
+    furthest = np.uint64(0)
+    for leaf in range(first, stop):
+        before, end = np.uint64(span[leaf]) & low, np.uint64(span[leaf]) >> half
+        if before > furthest:
+            break
+        c = np.uint64(leaf_conjunction[leaf])
+        if truth[c >> np.uint64(6)] >> (c & np.uint64(63)) & ONE and reached[before]:
+            reached[end] = 1
+            furthest = max(furthest, end)
+    return np.uint64(reached[stop - first])
+
+
+@inline
+def complete_touched(labels, n, g, reached):  # type: ignore[no-untyped-def]
+    """Put the complete ones of the n touched trees behind what is in `matched`; where they end."""
+    truth, touched, bits, matched = g.truth, g.touched, g.bits, g.matched
+    rule, leaf_start, leaf_conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
+    span, half = labels.span, np.uint64(labels.half)
+    low = (ONE << half) - ONE
+    k = g.counts[0]
     for i in range(n):
-        rule = touched[i]
-        left = mask[rule]
-        mask[rule] = 0
-        first = leaf_start[rule]
-        complete = left & DONE != 0
-        if size[rule] <= NARROW:
-            # MATCH (Algorithm 5); `cover` is the paper's array `matched`.
-            cover = np.uint64(1)
-            left = np.uint64(0) if complete else left
-            while left:
-                label = np.uint64(span[first + np.int64(trailing_zeros(left))])
-                left &= left - np.uint64(1)
-                tail = cover >> ((label & low) - np.uint64(1))
-                if tail == 0:
-                    break
-                cover |= (tail & np.uint64(1)) << (label >> half)
-            complete |= (cover >> np.uint64(size[rule])) & np.uint64(1) != 0
-        else:
-            walks[0] += 1
-            walk = walks[0]
-            reached[0] = walk
-            for leaf in range(first, leaf_start[rule + 1]):
-                if marks[leaf]:
-                    marks[leaf] = 0
-                    if reached[(np.uint64(span[leaf]) & low) - np.uint64(1)] == walk:
-                        reached[np.uint64(span[leaf]) >> half] = walk
-            complete |= reached[size[rule]] == walk
-        if complete and (all_allowed or allowed[rule]):
-            matched[k] = rule
-            k += 1
-    return finish(g, start, straight, k, allowed)
-
-
-@inline
-def complete_everything(labels, g, reached, walks, allowed, k):  # type: ignore[no-untyped-def]
-    """The complete ones of all rules into `matched` from k on; where they end. MATCH without a branch for a leaf."""
-    mask, truth, matched, leaf_conjunction = g.mask, g.truth, g.matched, labels.leaves.leaf_conjunction
-    leaf_start, size, span, half = labels.leaf_start, labels.size, labels.span, np.uint64(labels.half)
-    low = (np.uint64(1) << half) - np.uint64(1)
-    all_allowed = len(allowed) == 0
-    one = np.uint64(1)
-    for rule in range(len(size)):
-        first, stop = leaf_start[rule], leaf_start[rule + 1]
-        complete = mask[rule] != 0
-        mask[rule] = 0
-        if size[rule] <= NARROW:
-            cover = np.uint64(size[rule] > 0)  # a rule without leaves is never true
+        first, stop = leaf_start[touched[i]], leaf_start[touched[i] + 1]
+        if stop - first <= NARROW:
+            cover = ONE
             for leaf in range(first, stop):
-                c, label = leaf_conjunction[leaf], np.uint64(span[leaf])
-                holds = truth[c >> 6] >> np.uint64(c & 63) & (cover >> ((label & low) - one)) & one
-                cover |= holds << (label >> half)
-            complete |= (cover >> np.uint64(size[rule])) & one != 0
+                c, label = np.uint64(leaf_conjunction[leaf]), np.uint64(span[leaf])
+                holds = truth[c >> np.uint64(6)] >> (c & np.uint64(63))
+                cover = covered(cover, label & low, label >> half, holds)
+            complete = cover >> np.uint64(stop - first) & ONE
         else:
-            walks[0] += 1
-            walk = walks[0]
-            reached[0] = walk
-            for leaf in range(first, stop):
-                c = leaf_conjunction[leaf]
-                label = np.uint64(span[leaf])
-                if truth[c >> 6] >> np.uint64(c & 63) & one and reached[(label & low) - one] == walk:
-                    reached[label >> half] = walk
-            complete |= reached[size[rule]] == walk
-        matched[k] = rule  # no branch: half of the rules may match
-        k += complete and (all_allowed or allowed[rule] != 0)
-    for word in range(len(truth)):
-        truth[word] = 0
+            complete = wide_tree(leaf_conjunction, span, half, truth, reached, first, stop)
+        r = np.uint64(rule[touched[i]])
+        matched[k] = r
+        k += np.int64(complete & ~(bits[r >> np.uint64(6)] >> (r & np.uint64(63))))  # unless it was known before
     return k
 
 
-@kernel
-def interval_complete(labels, touched, allowed, g, reached, walks):  # type: ignore[no-untyped-def]
-    return complete_intervals(labels, touched, allowed, g, reached, walks, 0)
+@inline
+def complete_everything(labels, g, reached):  # type: ignore[no-untyped-def]
+    """Put the complete ones of all trees into `bits`."""
+    truth, bits = g.truth, g.bits
+    rule, leaf_start, conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
+    stretch, span, half = labels.leaves.stretch, labels.span, np.uint64(labels.half)
+    for s in range(len(stretch) - 1):
+        size = leaf_start[stretch[s] + 1] - leaf_start[stretch[s]]
+        for tree in range(stretch[s], stretch[s + 1], 64):
+            count = min(64, stretch[s + 1] - tree)
+            first = leaf_start[tree]
+            # Written out for small trees: knowing the size, the compiler makes a third less work of them.
+            if size == 2:
+                complete = narrow_trees(conjunction, span, half, truth, first, 2, count)
+            elif size == 3:
+                complete = narrow_trees(conjunction, span, half, truth, first, 3, count)
+            elif size == 4:
+                complete = narrow_trees(conjunction, span, half, truth, first, 4, count)
+            elif size == 5:
+                complete = narrow_trees(conjunction, span, half, truth, first, 5, count)
+            elif size == 6:
+                complete = narrow_trees(conjunction, span, half, truth, first, 6, count)
+            elif size <= NARROW:
+                complete = narrow_trees(conjunction, span, half, truth, first, size, count)
+            else:
+                complete = np.uint64(0)
+                for i in range(count):
+                    start = first + i * size
+                    one = wide_tree(conjunction, span, half, truth, reached, start, start + size)
+                    complete |= one << np.uint64(i)
+            while complete:
+                r = np.uint64(rule[tree + np.int64(trailing_zeros(complete))])
+                complete &= complete - ONE
+                bits[r >> np.uint64(6)] |= ONE << (r & np.uint64(63))
+
+
+@inline
+def complete_intervals(labels, n, found, first, stop, allowed, g, reached, start):  # type: ignore[no-untyped-def]
+    """The complete ones of the touched trees, and what grouping found, ascending into matched; where they end."""
+    k = g.counts[0]
+    if n == EVERYTHING:
+        complete_everything(labels, g, reached)
+    elif n > 0:
+        k = complete_touched(labels, n, g, reached)
+    return finish(n, found, first, stop, g, start, k, allowed)
 
 
 @kernel
-def interval_one(labels, found, count, allowed, g, reached, walks):  # type: ignore[no-untyped-def]
+def interval_complete(labels, touched, found, count, allowed, g, reached):  # type: ignore[no-untyped-def]
+    return complete_intervals(labels, touched, found, 0, count, allowed, g, reached, 0)
+
+
+@kernel
+def interval_one(labels, found, count, allowed, g, reached):  # type: ignore[no-untyped-def]
     touched = group_leaves(labels.leaves, found, 0, count, g, 0)
-    return complete_intervals(labels, touched, allowed, g, reached, walks, 0)
+    return complete_intervals(labels, touched, found, 0, count, allowed, g, reached, 0)
 
 
 @kernel
-def interval_batch(labels, found, offsets, events, allowed, g, reached, walks, ends):  # type: ignore[no-untyped-def]
+def interval_batch(labels, found, offsets, events, allowed, g, reached, ends):  # type: ignore[no-untyped-def]
     k = 0
     ends[0] = 0
     i = 0
-    while i < events and len(g.matched) - k > len(g.mask):  # one more: a rule is written before it is known
-        touched = group_leaves(labels.leaves, found, offsets[i], offsets[i + 1], g, k)
-        k = complete_intervals(labels, touched, allowed, g, reached, walks, k)
+    while i < events and len(g.matched) - k > 64 * len(g.bits):  # one more: a rule is written before it is known
+        first, stop = offsets[i], offsets[i + 1]
+        touched = group_leaves(labels.leaves, found, first, stop, g, k)
+        k = complete_intervals(labels, touched, found, first, stop, allowed, g, reached, k)
         i += 1
         ends[i] = k
     return i

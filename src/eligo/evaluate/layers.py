@@ -107,20 +107,46 @@ def wire_nodes(code, start, parts, conjunctions, place, first_kid, stride, kid, 
 
 @inline
 def settle_layers(groups, kid, value):  # type: ignore[no-untyped-def]
-    """Set the values of all nodes from those of the conjunctions."""
+    """Set the values of all nodes from those of the conjunctions; of up to four children in one go."""
     for g in range(len(groups)):
-        count, at, q = np.uint64(groups[g, COUNT]), np.uint64(groups[g, FIRST]), np.uint64(groups[g, KIDS])
+        size, count = groups[g, SIZE], np.uint64(groups[g, COUNT])
+        at, a = np.uint64(groups[g, FIRST]), np.uint64(groups[g, KIDS])
+        b, c = a + count, a + count + count
+        d = c + count
         if groups[g, KIND]:
-            for j in range(count):
-                value[at + j] = value[kid[q + j]] | value[kid[q + count + j]]
-            for _ in range(2, groups[g, SIZE]):
-                q += count
+            if size == 2:
                 for j in range(count):
-                    value[at + j] |= value[kid[q + count + j]]
+                    value[at + j] = value[kid[a + j]] | value[kid[b + j]]
+            elif size == 3:
+                for j in range(count):
+                    value[at + j] = value[kid[a + j]] | value[kid[b + j]] | value[kid[c + j]]
+            else:
+                for j in range(count):
+                    left, right = value[kid[a + j]] | value[kid[b + j]], value[kid[c + j]] | value[kid[d + j]]
+                    value[at + j] = left | right
+            for _ in range(4, size):
+                d += count
+                for j in range(count):
+                    value[at + j] |= value[kid[d + j]]
         else:
-            for j in range(count):
-                value[at + j] = value[kid[q + j]] & value[kid[q + count + j]]
-            for _ in range(2, groups[g, SIZE]):
-                q += count
+            if size == 2:
                 for j in range(count):
-                    value[at + j] &= value[kid[q + count + j]]
+                    value[at + j] = value[kid[a + j]] & value[kid[b + j]]
+            elif size == 3:
+                for j in range(count):
+                    value[at + j] = value[kid[a + j]] & value[kid[b + j]] & value[kid[c + j]]
+            else:
+                for j in range(count):
+                    left, right = value[kid[a + j]] & value[kid[b + j]], value[kid[c + j]] & value[kid[d + j]]
+                    value[at + j] = left & right
+            if size > 5:
+                for _ in range(5, size, 2):
+                    d += count
+                    b = d + count
+                    for j in range(count):
+                        value[at + j] &= value[kid[d + j]] & value[kid[b + j]]
+                    d = b
+            if size > 4 and size & 1:
+                d += count
+                for j in range(count):
+                    value[at + j] &= value[kid[d + j]]

@@ -3,7 +3,8 @@
     unit u      a part (0 … parts-1) or a rule (parts …): tokens code[start[u] … start[u+1]] in prefix order, as in
                 `Compiled`; a token behind the conjunctions names a part
     id x        a conjunction, or a part + the number of conjunctions
-    up[up_offsets[x] … [x+1]]     units that x starts: unit << 2 | SOLE | COMPLETES
+    up[up_offsets[x] … [x+1]]     units that x starts: unit << 1 | COMPLETES
+    starting                      a bit for each conjunction that starts something
 
 A unit can only be true if one of its starters is. The starters of an AND are those of one child, the one that holds
 least often; of an OR those of all children; a conjunction or a part starts itself. A part that starts nothing is not
@@ -19,7 +20,7 @@ import numpy as np
 
 from eligo.jit import inline, kernel
 
-COMPLETES, SOLE = 1, 2  # the starter alone makes the unit true; the unit has no other starter
+COMPLETES = 1  # the starter alone makes the unit true
 
 
 @kernel
@@ -151,35 +152,32 @@ def find_starters(code, start, parts, conjunctions):  # type: ignore[no-untyped-
                     for _ in range((-code[first + t]) // 2):
                         child = after[child]
                 after[t] = child
-            starters, depth = 0, 0
-            for counting in range(2):
-                if size:
-                    stack[0], depth = -1, 1  # a negative entry: nothing but ORs above it
-                while depth > 0:
-                    depth -= 1
-                    alone = stack[depth] < 0
-                    t = -stack[depth] - 1 if alone else stack[depth]
-                    token = code[first + t]
-                    if token >= 0:
-                        if counting == 0:
-                            starters += 1
-                        elif writing == 0:
-                            up_offsets[token + 1] += 1
-                            if token >= conjunctions:
-                                noticed[token - conjunctions] = True
-                        else:
-                            up[place[token]] = u << 2 | (SOLE if starters == 1 else 0) | (COMPLETES if alone else 0)
-                            place[token] += 1
-                        continue
-                    child = np.int64(t + 1)
-                    for k in range((-token) // 2):
-                        if token & 1:
-                            stack[depth] = -child - 1 if alone else child
-                            depth += 1
-                        elif k == (0 if u < parts else (-token) // 2 - 1):
-                            stack[depth] = child
-                            depth += 1
-                        child = after[child]
+            depth = 0
+            if size:
+                stack[0], depth = -1, 1  # a negative entry: nothing but ORs above it
+            while depth > 0:
+                depth -= 1
+                alone = stack[depth] < 0
+                t = -stack[depth] - 1 if alone else stack[depth]
+                token = code[first + t]
+                if token >= 0:
+                    if writing:
+                        up[place[token]] = u << 1 | (COMPLETES if alone else 0)
+                        place[token] += 1
+                    else:
+                        up_offsets[token + 1] += 1
+                        if token >= conjunctions:
+                            noticed[token - conjunctions] = True
+                    continue
+                child = np.int64(t + 1)
+                for k in range((-token) // 2):
+                    if token & 1:
+                        stack[depth] = -child - 1 if alone else child
+                        depth += 1
+                    elif k == (0 if u < parts else (-token) // 2 - 1):
+                        stack[depth] = child
+                        depth += 1
+                    child = after[child]
         if writing == 0:
             for x in range(conjunctions + parts):
                 up_offsets[x + 1] += up_offsets[x]
@@ -217,3 +215,10 @@ def measure_units(code, start, parts, conjunctions):  # type: ignore[no-untyped-
         else:
             facts[1] += own
     return facts
+
+
+@kernel
+def mark_starters(up_offsets, starting):  # type: ignore[no-untyped-def]
+    for c in range(min(len(up_offsets) - 1, 64 * len(starting))):
+        if up_offsets[c + 1] > up_offsets[c]:
+            starting[c >> 6] |= np.uint64(1) << np.uint64(c & 63)

@@ -12,7 +12,8 @@ complex-boolean-expressions.txt leaves common sub-expressions to the future; her
 A batch is evaluated in layers 64 events at a time, a word instead of a byte for each place.
 
 While one event is evaluated `truth` has a bit for each conjunction or, in layers, `value` a byte for each conjunction
-and node; `state` has a byte for each part, `seen` one for each rule. Invariant: between events all of them are 0.
+and node; `state` has a byte for each part, `bits` and `whole` a bit for each rule: whether it is to be asked, and
+whether it is known to hold. Invariant: between events all of them are 0.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from eligo.evaluate.dag import (
     shared_one,
 )
 from eligo.evaluate.layers import COUNT, build_layers
-from eligo.evaluate.programs import chances, find_starters, measure_units, write_programs
+from eligo.evaluate.programs import chances, find_starters, mark_starters, measure_units, write_programs
 from eligo.evaluate.registry import register
 
 _ROOM = 1 << 21  # matches of a batch that are kept until somebody takes them
-_MOST = 1 << 29  # units that a label has room for
+_MOST = 1 << 30  # units that a label has room for
 
 
 class SharedScratch(EvaluatorScratch):
@@ -55,13 +56,13 @@ class SharedScratch(EvaluatorScratch):
         self.handle = make_shared_scratch(
             np.zeros(conjunctions // 64 + 1, np.uint64),
             np.zeros(places, np.uint8),
-            np.zeros(conjunctions, np.int32),
             np.zeros(parts, np.uint8),
-            np.zeros(rules, np.uint8),
+            np.zeros(parts, np.int32),
             np.zeros(parts, np.int32),
             np.zeros(parts, np.int32),
             np.zeros(rules, np.int32),
             np.zeros((deepest, 3), np.int64),
+            np.zeros((rules + 63) // 64, np.uint64),
             np.zeros((rules + 63) // 64, np.uint64),
             self.matched,
         )
@@ -103,7 +104,9 @@ class Shared(Evaluator):
         start, code = write_programs(compiled.tree, compiled.tree_offsets, compiled.part, compiled.part_offsets, chance)
         up_offsets, up = find_starters(code, start, parts, conjunctions)
         groups, kid, root = build_layers(code, start, parts, conjunctions)
-        own = (start, code, up_offsets, up, groups, kid, root, measure_units(code, start, parts, conjunctions))
+        facts, starting = measure_units(code, start, parts, conjunctions), np.zeros(conjunctions // 64 + 1, np.uint64)
+        mark_starters(up_offsets, starting)
+        own = (start, code, up_offsets, up, groups, kid, root, facts, starting)
         return cls(conjunctions, dict(zip(DAG_ARRAYS, own, strict=True)))
 
     @classmethod

@@ -38,7 +38,7 @@ from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.segments.view import ALL
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 _OURS = re.compile(r"manifest\.json|(strings|segment)-[0-9a-f]{32}\.bin|(manifest|strings|segment)-[0-9a-f]{32}\.tmp")
 
