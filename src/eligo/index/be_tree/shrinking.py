@@ -1,0 +1,173 @@
+"""Deletion (be-tree.txt §4): rows leave their l-nodes, those that hold little are merged, empty nodes are removed.
+
+On the way up from the l-node that lost a row, each of these is undone once it is half as large as what would make it:
+
+    a p-node      whose expressions would fit the l-node of its c-node beside what that has
+    a split       of a bucket without a p-directory, whose halves could lie in it
+    a bucket      that nothing lies across, with one half: the half takes its place
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eligo.index.be_tree.growing import add_row, count_attributes
+from eligo.index.be_tree.nodes import (
+    BELOW,
+    BLOCK,
+    CHILDREN,
+    DIRECTORY,
+    FILL,
+    KEY,
+    LEAF,
+    MAX_CAP,
+    ROWS,
+    SHAPE,
+    SPLIT,
+    TOP,
+    UP,
+    bits_of_cluster,
+    change_block,
+    drop_cluster,
+    drop_partition,
+    lower,
+    pair,
+    upper,
+)
+from eligo.index.dynamic.rows import row_words
+from eligo.jit import kernel
+
+
+@kernel
+def take_row(t, c, conjunction):  # type: ignore[no-untyped-def]
+    """Take a conjunction's row out of a c-node's l-node."""
+    cluster, words, state = t.cluster, t.words, t.state
+    block, used = cluster[8 * c + BLOCK], upper(cluster[8 * c + FILL])
+    at = block
+    while words[at] >> 32 != conjunction:
+        at += row_words(words[at])
+    count_attributes(t, words, at, -1)
+    size = row_words(words[at])
+    for i in range(at, block + used - size):
+        words[i] = words[i + size]
+    used -= size
+    cluster[8 * c + FILL] = pair(used, lower(cluster[8 * c + FILL]))
+    rows = upper(cluster[8 * c + LEAF]) - 1
+    cap = max(1, (rows + state[MAX_CAP] - 1) // state[MAX_CAP]) * state[MAX_CAP]
+    cluster[8 * c + LEAF] = pair(rows, cap)
+    if 2 * used < lower(cluster[8 * c + FILL]):
+        change_block(t, c, used)
+
+
+@kernel
+def move_all(t, c, to):  # type: ignore[no-untyped-def]
+    """Move all rows of one c-node's l-node to another's."""
+    at = t.cluster[8 * c + BLOCK]
+    end = at + upper(t.cluster[8 * c + FILL])
+    while at < end:
+        add_row(t, to, t.words, at)
+        at += row_words(t.words[at])
+
+
+@kernel
+def fold_partition(t, p):  # type: ignore[no-untyped-def]
+    """Undo a p-node: everything below it goes to the l-node of its c-node."""
+    cluster, partition, work = t.cluster, t.partition, t.work
+    owner = lower(partition[4 * p + KEY])
+    waiting = 1
+    work[0] = upper(partition[4 * p + TOP])
+    drop_partition(t, p)
+    while waiting:
+        waiting -= 1
+        c = np.int64(work[waiting])
+        move_all(t, c, owner)
+        for child in (upper(cluster[8 * c + CHILDREN]), lower(cluster[8 * c + CHILDREN])):
+            if child >= 0:
+                work[waiting] = child
+                waiting += 1
+        q = upper(cluster[8 * c + DIRECTORY])
+        while q >= 0:
+            after = lower(partition[4 * q + TOP])
+            work[waiting] = upper(partition[4 * q + TOP])
+            waiting += 1
+            drop_partition(t, q)
+            q = after
+        drop_cluster(t, c)
+
+
+@kernel
+def replace_child(t, parent, old, new):  # type: ignore[no-untyped-def]
+    children = t.cluster[8 * parent + CHILDREN]
+    left, right = upper(children), lower(children)
+    t.cluster[8 * parent + CHILDREN] = pair(new, right) if left == old else pair(left, new)
+
+
+@kernel
+def is_plain_leaf(t, c):  # type: ignore[no-untyped-def]
+    cluster = t.cluster
+    return cluster[8 * c + SHAPE] & SPLIT == 0 and lower(cluster[8 * c + DIRECTORY]) == 0
+
+
+@kernel
+def tidy(t, c):  # type: ignore[no-untyped-def]
+    """Go up from a c-node and undo what has become too small."""
+    cluster, partition, state = t.cluster, t.partition, t.state
+    few = state[MAX_CAP] // 2
+    while True:
+        at = 8 * c
+        parent, owner = upper(cluster[at + UP]), lower(cluster[at + UP])
+        if owner < 0:
+            return
+        rows, left, right = upper(cluster[at + LEAF]), upper(cluster[at + CHILDREN]), lower(cluster[at + CHILDREN])
+        if upper(partition[4 * owner + TOP]) == c:
+            # The top bucket: with it stands or falls the p-node.
+            below = upper(partition[4 * owner + BELOW])
+            if below == 0 or below + upper(cluster[8 * parent + LEAF]) <= few:
+                fold_partition(t, owner)
+                c = parent
+                continue
+        elif lower(cluster[at + DIRECTORY]) == 0 and rows == 0 and (left < 0 or right < 0):
+            # Nothing lies across its middle: the half that has something takes its place, if there is one.
+            child = max(left, right)
+            replace_child(t, parent, c, child)
+            if child >= 0:
+                cluster[8 * child + UP] = pair(parent, owner)
+            drop_cluster(t, c)
+            c = parent
+            continue
+        if (
+            lower(cluster[at + DIRECTORY]) == 0
+            and cluster[at + SHAPE] & SPLIT
+            and bits_of_cluster(cluster[at + SHAPE]) < 64
+        ):
+            total, plain = rows, True
+            for child in (left, right):
+                if child >= 0:
+                    total += upper(cluster[8 * child + LEAF])
+                    plain = plain and is_plain_leaf(t, child)
+            if plain and total <= few:
+                cluster[at + SHAPE] &= ~SPLIT
+                cluster[at + CHILDREN] = pair(-1, -1)
+                for child in (left, right):
+                    if child >= 0:
+                        move_all(t, child, c)
+                        drop_cluster(t, child)
+        c = parent
+
+
+@kernel
+def delete_rows(t, conjunctions):  # type: ignore[no-untyped-def]
+    """Delete the rows of these conjunctions."""
+    cluster, partition = t.cluster, t.partition
+    for conjunction in conjunctions:
+        c = np.int64(t.where[conjunction])
+        take_row(t, c, conjunction)
+        t.state[ROWS] -= 1
+        level = c
+        owner = lower(cluster[8 * level + UP])
+        while owner >= 0:
+            below = partition[4 * owner + BELOW]
+            partition[4 * owner + BELOW] = pair(upper(below) - 1, lower(below))
+            level = np.int64(lower(partition[4 * owner + KEY]))
+            owner = lower(cluster[8 * level + UP])
+        tidy(t, c)

@@ -1,0 +1,247 @@
+"""Checks answered in full: several values, ranges as events, lists, order among strings, patterns, large integers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from eligo.compile import codes
+from eligo.compile.events import ordered_float
+from eligo.index.dynamic.rows import (
+    ASK,
+    LIST,
+    LONG,
+    NEGATIVE,
+    STRING,
+    extra_words,
+    high_of,
+    low_of,
+)
+from eligo.index.dynamic.sight import ABSENT, FAILS, HOLDS
+from eligo.jit import define_handle, float_of, inline, kernel
+
+
+@structref.register
+class StringHandleType(types.StructRef):
+    """The string table of the rules as one argument of kernels."""
+
+
+class StringHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(StringHandle, StringHandleType, ("data", "offsets"))
+
+
+@kernel
+def make_string_handle(data, offsets):  # type: ignore[no-untyped-def]
+    return StringHandle(data, offsets)
+
+
+@inline
+def compare_texts(strings, number, e, row):  # type: ignore[no-untyped-def]
+    """-1, 0 or 1: a string of the rules against one that the event brought."""
+    a, a_end, b, b_end = strings.offsets[number], strings.offsets[number + 1], e.text_low[row], e.text_high[row]
+    while a < a_end and b < b_end:
+        if strings.data[a] != e.text[b]:
+            return -1 if strings.data[a] < e.text[b] else 1
+        a += 1
+        b += 1
+    return (a < a_end) - (b < b_end)
+
+
+@inline
+def above(words, at, kind, key, strings, e):  # type: ignore[no-untyped-def]
+    """Whether an event's value (kind and key as encoded) lies above the cut words[at:at+3]."""
+    cut, cut_key, cut_key2 = words[at], words[at + 1], words[at + 2]
+    own = 0 if kind == codes.RAW_FLOAT else codes.STRING >> 2 if kind == codes.TEXT else kind >> 2
+    if cut >> 2 != own or cut & 3 == 0:
+        return cut >> 2 <= own
+    if own == 0:
+        if kind == codes.INTEGER:
+            return cut == codes.NUMBER_CUT and key >= cut_key
+        value = float_of(key) + 0.0
+        if value == np.floor(value) and -9223372036854775808.0 <= value < 9223372036854775808.0:
+            return cut == codes.NUMBER_CUT and np.int64(value) >= cut_key
+        return ordered_float(key) >= cut_key2
+    if own < codes.STRING >> 2:
+        return key >= cut_key
+    number = e.text_number[key] if kind == codes.TEXT else key
+    if number == cut_key >> 1:
+        return cut_key & 1 == 0
+    if kind != codes.TEXT:
+        # Only equality is asked of this attribute, and the strings differ; nothing but "" has no cut before it.
+        return strings.offsets[cut_key >> 1] == strings.offsets[(cut_key >> 1) + 1]
+    return compare_texts(strings, cut_key >> 1, e, key) < 0
+
+
+@inline
+def before(words, at, e, r, side, strings, rule_first):  # type: ignore[no-untyped-def]
+    """Whether a cut of a rule, words[at:at+3], lies before one of an event's range; or, not `rule_first`, behind it."""
+    runs = e.range_runs
+    k, x, y = words[at], words[at + 1], words[at + 2]
+    k2, x2, y2 = runs[r, side], runs[r, side + 1], runs[r, side + 2]
+    order = 0
+    if k >> 2 != k2 >> 2:
+        order = -1 if k >> 2 < k2 >> 2 else 1
+    elif k & 3 == 0 or k2 & 3 == 0:
+        order = (k & 3 != 0) - (k2 & 3 != 0)
+    elif k == codes.STRING_CUT:
+        order = compare_texts(strings, x >> 1, e, x2 >> 1)
+        if order == 0:
+            order = (x & 1) - (x2 & 1)
+    elif k >> 2 == 0:
+        order = (y > y2) - (y < y2)
+        if order == 0:
+            if k != k2:
+                order = -1 if k < k2 else 1
+            elif k == codes.NUMBER_CUT:
+                order = (x > x2) - (x < x2)
+    else:
+        order = (x > x2) - (x < x2)
+    return order < 0 if rule_first else order > 0
+
+
+@inline
+def like_text(strings, number, e, row):  # type: ignore[no-untyped-def]
+    """SQL's LIKE over UTF-8, as in compile/predicates.py, with the pattern in the string table."""
+    data, text = strings.data, e.text
+    at, stop = strings.offsets[number], strings.offsets[number + 1]
+    i, end = e.text_low[row], e.text_high[row]
+    star, resume = np.int64(-1), np.int64(0)
+    while i < end:
+        matched = False
+        if at < stop and data[at] == 37:  # %
+            star, resume = at, i
+            at += 1
+            continue
+        if at < stop and data[at] == 95:  # _
+            if text[i] & 0xC0 != 0x80:  # not in the middle of a character
+                i += 1
+                while i < end and text[i] & 0xC0 == 0x80:
+                    i += 1
+                at += 1
+                matched = True
+        elif at < stop and data[at] == text[i]:
+            i += 1
+            at += 1
+            matched = True
+        if not matched:
+            if star < 0:
+                return False
+            resume += 1
+            i = resume
+            at = star + 1
+    while at < stop and data[at] == 37:
+        at += 1
+    return at == stop
+
+
+@inline
+def point_string(source, e):  # type: ignore[no-untyped-def]
+    """The number of the only string that a run of a range allows, -1 if no rule names it, -2 if it allows several."""
+    r = -1 - source
+    runs = e.range_runs
+    one = runs[r, 0] == codes.STRING_CUT and runs[r, 3] == codes.STRING_CUT
+    if one and runs[r, 1] & 1 == 0 and runs[r, 4] == runs[r, 1] + 1:
+        return np.int64(e.text_number[runs[r, 1] >> 1])
+    return np.int64(-2)
+
+
+@inline
+def string_allowed(number, source, e, strings):  # type: ignore[no-untyped-def]
+    """Whether a run of a range allows a string of the rules."""
+    r = -1 - source
+    runs = e.range_runs
+    if runs[r, 0] == codes.STRING_CUT:
+        order = compare_texts(strings, number, e, runs[r, 1] >> 1)
+        if order < 0 or (order == 0 and runs[r, 1] & 1 == 1):
+            return False
+    if runs[r, 3] == codes.STRING_CUT:
+        order = compare_texts(strings, number, e, runs[r, 4] >> 1)
+        if order > 0 or (order == 0 and runs[r, 4] & 1 == 0):
+            return False
+    return True
+
+
+@inline
+def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
+    """Whether some value that entry j of the sight allows lies in the set of the check words[at:]."""
+    code = words[at]
+    shape, kind = (code >> 4) & 7, code & 15
+    step = 2 if code & LONG else 1
+    low, high = (s.low[j], s.high[j]) if code & LONG else (s.short_low[j], s.short_high[j])
+    source = s.source[j]
+    flags = code >> 8
+    if shape == ASK:
+        stop = at + 3 + extra_words(code)
+        good = False
+        for run in range(at + 4, stop, 6):
+            if source >= 0:
+                value_kind, key = e.meta[source] & 255, e.key[source]
+                good = above(words, run, value_kind, key, strings, e) and not above(
+                    words, run + 3, value_kind, key, strings, e
+                )
+            else:
+                r = -1 - source
+                good = before(words, run, e, r, 3, strings, True) and before(words, run + 3, e, r, 0, strings, False)
+            if good:
+                break
+        if good and flags & codes.RESIDUAL:
+            # Values of another kind match no pattern; a range of strings never comes here (the encoder refuses it).
+            text = source >= 0 and e.meta[source] & 255 == codes.TEXT
+            matched = text and like_text(strings, words[at + 3], e, e.key[source])
+            good = matched != (flags & codes.RESIDUAL_NEGATED != 0)
+        return good
+    if kind != s.entry_kind[j]:
+        return shape & NEGATIVE != 0
+    pairs = extra_words(code) // step if shape & LIST else 1
+    first = at + 1 + step if shape & LIST else at + 1
+    if kind == STRING and source < 0:
+        one = point_string(source, e)
+        if one == -2:
+            # Several strings: some is outside of any list, and one of a list may be allowed.
+            if shape & NEGATIVE:
+                return True
+            for i in range(pairs):
+                pair = first + step * i
+                for number in range(low_of(code, words, pair), high_of(code, words, pair) + 1):
+                    if string_allowed(number, source, e, strings):
+                        return True
+            return False
+        low = high = one
+    if shape & NEGATIVE == 0:
+        # The first interval that does not end below; few intervals are the rule.
+        a, b = 0, pairs - 1
+        while a < b:
+            middle = (a + b) >> 1
+            if high_of(code, words, first + step * middle) < low:
+                a = middle + 1
+            else:
+                b = middle
+        pair = first + step * a
+        return low_of(code, words, pair) <= high and low <= high_of(code, words, pair)
+    # All but these: something is left of low … high when no interval covers it whole.
+    position = low
+    for i in range(pairs):
+        begin, end = low_of(code, words, first + step * i), high_of(code, words, first + step * i)
+        if begin <= position and position <= end:
+            if end >= high:
+                return False
+            position = end + 1
+    return True
+
+
+@inline
+def ask_check(words, at, s, e, strings):  # type: ignore[no-untyped-def]
+    """Whether the event satisfies the check words[at:]: some value has to lie in its set, or, negated, all of them."""
+    code = words[at]
+    a = code >> 40
+    if s.kind[a] == ABSENT:
+        return HOLDS if code >> 8 & codes.ABSENT_HOLDS else FAILS
+    every = code >> 8 & codes.ALL_VALUES != 0
+    for j in range(s.first[a], s.stop[a]):
+        if entry_meets(words, at, s, j, e, strings) != every:
+            return FAILS if every else HOLDS
+    return HOLDS if every else FAILS
