@@ -74,7 +74,9 @@ class Option:
         if isinstance(self.default, int):
             return int(value) if isinstance(value, Integral) else None
         if isinstance(self.default, float):
-            return float(value) if isinstance(value, Real) and math.isfinite(value) else None
+            with suppress(OverflowError):  # an integer that no float can hold
+                return float(value) if isinstance(value, Real) and math.isfinite(value) else None
+            return None
         return value if isinstance(value, str) else None
 
     def _is_allowed(self, value: Value) -> bool:

@@ -38,8 +38,8 @@ _RULES: Final = (
     "true",
     "false",
 )
-# More leaves than a word has bits: their labels are wider.
-_WIDE: Final = " and ".join(f"(a = {n} or f > {n}.5)" for n in range(33))
+# More leaves than a byte counts: their labels are wider.
+_WIDE: Final = " and ".join(f"(a = {n} or f > {n}.5)" for n in range(130))
 _MOMENT: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _EVENTS: Final[tuple[dict[str, Any], ...]] = (
     {"a": 1, "s": "x", "f": 0.25, "flag": True, "t": _MOMENT, "many": ["p", "q"], "numbers": [1], "inner": {"x": 1}},
@@ -66,6 +66,8 @@ def warm() -> None:
         for index, evaluator in pairs:
             for integers in (False, True):
                 _pass(index, evaluator, integers)
+        _widest_labels()
+        _exchange()
 
 
 def _pass(index: str, evaluator: str, integers: bool) -> None:
@@ -88,6 +90,40 @@ def _pass(index: str, evaluator: str, integers: bool) -> None:
         path = os.path.join(folder, "rules.eligo")
         matcher.save(path)
         _ask(eligo.open(path))
+
+
+def _widest_labels() -> None:
+    """Labels of rules with more than 65,535 leaves, without making such a rule."""
+    import numpy as np
+
+    import eligo
+    from eligo.evaluate.interval import Interval
+
+    matcher = eligo.Matcher()
+    matcher.add(1, _WIDE)
+    segment = matcher._rules.view.segments[0]
+    small = segment.evaluator
+    assert isinstance(small, Interval)
+    half = np.uint64(4 * small.span.itemsize)
+    span = small.span.astype(np.uint64)
+    wide = Interval(small.leaves, span & ((np.uint64(1) << half) - np.uint64(1)) | span >> half << np.uint64(32), 1)
+    scratch, everyone = wide.scratch(), np.zeros(0, np.uint8)
+    found = np.arange(segment.compiled.conjunctions, dtype=np.int32)
+    wide.evaluate(found, len(found), everyone, scratch)
+    wide.complete(wide.group(found, 1, scratch), everyone, scratch)
+    wide.evaluate_batch(found, np.array([0, len(found)]), 1, everyone, scratch, np.zeros(2, np.int64))
+
+
+def _exchange() -> None:
+    import eligo
+
+    exchange = eligo.exchange.Exchange()
+    exchange.add_node("p", "publisher")
+    exchange.add_node("a", "advertiser")
+    exchange.connect("p", "a", "a > 0")
+    exchange.book("c", "a", "p", "s = 'x'")
+    exchange.eligible("p", {"a": 1, "s": "x"})
+    exchange.eligible_batch([{"publisher": "p", "a": 1, "s": "x"}])
 
 
 def _change(matcher: Any, integers: bool) -> None:

@@ -4,6 +4,7 @@
                   its set of values: runs run_offsets[p] … run_offsets[p+1]
     run r         low_kind low_key low_key2 │ high_kind high_key high_key2      cuts as in codes.py, low ≤ x < high
     conjunction c predicates conjunction[conjunction_offsets[c] … [c+1]], ascending; one for a single-valued attribute
+                  (the evaluator `dnf` makes some with several, which count each for itself)
     rule n        tree[tree_offsets[n] … [n+1]] in prefix order:  c ≥ 0 a conjunction,
                   -2k an AND of the k trees that follow, -2k-1 an OR of them; nothing at all: never true
     part p        part[part_offsets[p] … [p+1]], a tree that others name instead of copying it: their token for it is

@@ -23,7 +23,7 @@ from eligo.jit import inline, kernel
 
 
 def share(compiled: Compiled) -> Compiled:
-    """The same rules with everything that they share as parts; shared once more, they stay as they are."""
+    """The same rules with everything that they share as parts. What was shared before may come in again."""
     conjunctions = compiled.conjunctions
     kind, kid_offsets, kids, root = find_nodes(
         compiled.tree, compiled.tree_offsets, compiled.part, compiled.part_offsets, conjunctions
@@ -200,9 +200,11 @@ def put_together(kind, kid_offsets, kids, root, conjunctions):  # type: ignore[n
                 for k in range(size):
                     some[k] = new_id[kids[first + order[i + k]]]
                 size = sort_ids(some, size)
-                g = node_of(which, some, size, new_kind, new_offsets, new_kids, made, slots)
-                made = max(made, g + 1)
-                mine[left] = conjunctions + g
+                mine[left] = some[0]
+                if size > 1:
+                    g = node_of(which, some, size, new_kind, new_offsets, new_kids, made, slots)
+                    made = max(made, g + 1)
+                    mine[left] = conjunctions + g
                 left += 1
             else:
                 for k in range(size):
@@ -210,6 +212,9 @@ def put_together(kind, kid_offsets, kids, root, conjunctions):  # type: ignore[n
                     left += 1
             i = j
         left = sort_ids(mine, left)
+        if left == 1:  # its children have become one and the same
+            new_id[conjunctions + n] = mine[0]
+            continue
         g = node_of(which, mine, left, new_kind, new_offsets, new_kids, made, slots)
         made = max(made, g + 1)
         new_id[conjunctions + n] = conjunctions + g

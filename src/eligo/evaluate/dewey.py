@@ -101,9 +101,9 @@ def _packed(starts: I64, parts: I32, kept: NDArray[Any]) -> Arrays:
     """The IDs of the kept leaves in 64 bits each, if all of them fit."""
     lengths = np.diff(starts)[kept]
     depth = int(lengths.max(initial=0))
-    width = int(parts.max(initial=0)).bit_length()
     kept_starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
     kept_parts = copy_parts(starts, parts, kept.astype(np.int64), kept_starts)
+    width = int(kept_parts.max(initial=0)).bit_length()
     fits = depth * width <= 64
     return {
         "code": pack_parts(kept_starts, kept_parts, width) if fits else np.zeros(0, np.uint64),

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.compile.labels import label_intervals
+from eligo.errors import LimitError
 from eligo.evaluate.base import EvaluatorScratch
 from eligo.evaluate.leaf_order import BEGINS, FLAT, SOLE, order_leaves, order_trees, write_labels
 from eligo.jit import define_handle, inline, kernel, trailing_zeros
@@ -82,6 +83,11 @@ LEAVES = tuple(field.name for field in fields(Leaves))
 
 def build_leaves(compiled: Compiled, by_begin: bool) -> tuple[Leaves, I32, I32, I32]:
     """The leaves of trees, ordered by where their intervals begin or else as they stand; their tokens, begins, ends."""
+    if compiled.rules >= 1 << 30 or len(compiled.tree) >= 1 << 31:
+        raise LimitError(
+            f"{compiled.rules:,} rules of {len(compiled.tree):,} leaves and nodes in one segment: an evaluator has room "
+            "for 2^30 of 2^31; split the rules over several matchers"
+        )
     tree, offsets = compiled.tree, compiled.tree_offsets
     begin, end, span = label_intervals(tree, offsets)
     rule, leaf_start, stretch = order_trees(tree, offsets, begin, end, span)

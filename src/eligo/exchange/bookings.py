@@ -12,7 +12,8 @@ Rows are only appended. A campaign that is changed gets a new row, and what is o
 A reader asks the matcher first and takes `published` afterwards, and needs no lock by these invariants: a row is
 published before its rule is in the matcher; the rules of its edges are there before its own, and until that is gone. So
 whoever finds a campaign's rule finds, in the same view of the matcher, what its edges say. While a campaign moves to a
-new row both its rules are there for a moment, and it may be found twice, by its old path and by its new one.
+new row both its rules are there for a moment, and it may be found twice, by its old path and by its new one. Rows are
+left out behind the readers' backs now and then: `tidied` counts that, and whoever sees it change asks again.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Published(NamedTuple):
     path: I32
     name: list[RuleId]
     edges: int
+    tidied: int
 
     @property
     def kind(self) -> pa.DataType:
@@ -83,7 +85,7 @@ class Bookings:
     def __init__(self) -> None:
         self._fill([], [], [0], [], [0], b"", [])
         self.rules: dict[RuleId, int] = {}  # of the campaigns that there are
-        self.next_rule = self.next_order = 0
+        self.next_rule = self.next_order = self._tidied = 0
         self.publish(0)
 
     def _fill(
@@ -117,7 +119,13 @@ class Bookings:
     def publish(self, edges: int) -> None:
         """Let readers see the rows that there are."""
         self.published = Published(
-            self._rule.values, self._order.values, self._path_offsets.values, self._path.values, self._name, edges
+            self._rule.values,
+            self._order.values,
+            self._path_offsets.values,
+            self._path.values,
+            self._name,
+            edges,
+            self._tidied,
         )
 
     def tidy(self, edges: int) -> None:
@@ -130,6 +138,7 @@ class Bookings:
         text, text_offsets = kept_slices(self._text.values, self._text_offsets.values, keep)
         names = [name for name, living in zip(self._name, keep.tolist(), strict=True) if living]
         self._fill(rules[keep], self._order.values[keep], path_offsets, path, text_offsets, text.tobytes(), names)
+        self._tidied += 1
         self.publish(edges)
 
     def _living(self) -> NDArray[np.bool_]:

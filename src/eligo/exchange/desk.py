@@ -10,11 +10,12 @@ place in the graph.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import NamedTuple
 
-from eligo.errors import RuleTypeError, UnknownRuleError
+from eligo.errors import EligoError, RuleTypeError, UnknownRuleError
 from eligo.exchange.bookings import Bookings, Row
 from eligo.exchange.expressions import reading, restricted
 from eligo.exchange.graph import Graph, GraphError, Link, listed
@@ -103,9 +104,13 @@ class Desk:
         edges = [(-1 - link.number, link.expression, 1.0) for link in new]
         try:
             self._load(edges, [(rule, one.own, one.weight) for rule, one in zip(rules, orders, strict=True)])
-        except BaseException:
+        except BaseException as error:
+            names = {-1 - link.number: f"edge {link}" for link in new}
+            names |= {rule: f"campaign {one.name!r}" for rule, one in zip(rules, orders, strict=True)}
             for row in rows:
                 self._release(row.path, loaded=False)
+            if isinstance(error, EligoError):
+                raise _named(error, names) from None
             raise
         for rule, one in zip(rules, orders, strict=True):
             self.bookings.rules[one.name] = rule
@@ -131,7 +136,8 @@ class Desk:
         for number in self.bookings.path(rule):
             link = self.links[number]
             assert link is not None
-            texts[f"{link.seller} sells to {link.buyer}"] = link.expression
+            name = f"{link.seller} sells to {link.buyer}"
+            texts[str(link) if name in texts else name] = link.expression
         return {what: parse(text, self.matcher.limits) for what, text in texts.items()}
 
     def path(self, rule: int) -> tuple[str, ...]:
@@ -171,7 +177,11 @@ class Desk:
         done: list[int] = []
         try:
             for rule, expression, weight in (*edges, *own):
-                self.matcher.add(rule, expression, weight)
+                try:
+                    self.matcher.add(rule, expression, weight)
+                except EligoError as error:
+                    error.args = (f"rule {rule!r} (row 0): {error}", *error.args[1:])
+                    raise
                 done.append(rule)
         except BaseException:
             for rule in done:
@@ -192,6 +202,15 @@ class Desk:
                     self.matcher.remove(-1 - number)
                 self.links[number], link.number = None, -1
                 self.free.append(number)
+
+
+def _named(error: EligoError, names: dict[int, str]) -> EligoError:
+    """The same error about the edge or campaign of which the matcher knows only the rule's number."""
+    found = re.match(r"rule (-?\d+) \(row \d+\): ", str(error))
+    if found and int(found[1]) in names:
+        text = str(error)[found.end() :].replace("Matcher(limits=", "Exchange(limits=")
+        error.args = (f"{names[int(found[1])]}: {text}", *error.args[1:])
+    return error
 
 
 def _number(weight: object) -> float:

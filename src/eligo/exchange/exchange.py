@@ -72,8 +72,8 @@ class Exchange:
         limits: Limits | Mapping[str, int] | None = None,
         options: Mapping[str, Value] | None = None,
     ) -> None:
-        multi = multi if isinstance(multi, str) else tuple(multi)
-        if PUBLISHER in multi:
+        multi = tuple(multi) if isinstance(multi, Iterable) and not isinstance(multi, str) else multi
+        if isinstance(multi, tuple) and PUBLISHER in multi:
             raise OptionError(f"multi: the attribute {PUBLISHER!r} is the exchange's own and has one value")
         self.limits = Matcher(limits=limits).limits
         self._desk = Desk(Matcher(index, evaluator, absent, multi, room_for(self.limits), options), self.limits)
@@ -237,8 +237,12 @@ class Exchange:
         Where a visit takes place stands in the column `publisher`. The answer has a row for each eligible campaign:
         `event` (the row number, int64) and `campaign`, sorted by event and, within one, in booking order.
         """
-        view = self._desk.matcher._rules.view
-        seen = self._desk.bookings.published  # after the view: see bookings.py
+        while True:
+            tidied = self._desk.bookings.published.tidied
+            view = self._desk.matcher._rules.view
+            seen = self._desk.bookings.published  # after the view: see bookings.py
+            if seen.tidied == tidied:
+                break
         kind = seen.kind
         numbers, names = [], []
         for first, buffer in encoded_slices(with_publishers(visits, publisher, self._desk.graph.roles), view.encoder):
@@ -301,9 +305,14 @@ class Exchange:
         buffer: EventBuffer | None = getattr(self._local, "buffer", None)
         if buffer is None:
             buffer = self._local.buffer = EventBuffer()
-        found = self._desk.matcher._rules.view.rows(event_of(publisher, visit), buffer, None)
-        refuse_ranges(buffer)
-        seen = self._desk.bookings.published  # after the view: see bookings.py
+        event = event_of(publisher, visit)
+        while True:
+            tidied = self._desk.bookings.published.tidied
+            found = self._desk.matcher._rules.view.rows(event, buffer, None)
+            refuse_ranges(buffer)
+            seen = self._desk.bookings.published  # after the view: see bookings.py
+            if seen.tidied == tidied:
+                break
         if not found:
             return seen, np.zeros(0, np.int64), np.zeros(0)
         rules = np.concatenate([segment.table.ids[rows] for segment, rows in found])

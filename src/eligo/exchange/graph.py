@@ -47,6 +47,9 @@ class Link:
         return f"{self.seller!r} → {self.buyer!r}"
 
 
+_REMEMBERED = 256  # publishers of which all routes are known
+
+
 class Graph:
     """Nodes with their roles, and edges in the order in which they were connected."""
 
@@ -139,6 +142,8 @@ class Graph:
         """The edges of the path with the fewest hops (see the top of this file), None where there is no path."""
         reached = self._reached.get((publisher, avoiding))
         if reached is None:
+            if len(self._reached) >= _REMEMBERED:
+                self._reached.clear()
             reached = self._reached[publisher, avoiding] = self._reach(publisher, avoiding)
         if advertiser not in reached:
             return None

@@ -171,3 +171,24 @@ def test_parts_survive_updates_and_snapshots(tmp_path: object) -> None:
     opened.observe(events)
     assert opened.match_batch(events).equals(plain.match_batch(events))
     assert opened.match(events[0], limit=2) == plain.match(events[0], limit=2)
+
+
+def test_what_becomes_equal_when_segments_are_merged() -> None:
+    """`x = 1` and `x in (1)` are two conjunctions in a small segment and one in a merged one, and so are what they make."""
+    plain = " and ".join(f"({k}p = 1 or {k}q = 1)" for k in "abc")
+    listed = plain.replace("= 1", "in (1)")
+    texts = [f"(x = 1 and {plain}) or (x in (1) and {listed})", *(f"y = {i} and {plain}" for i in range(10))]
+    texts += [f"z = {i}" for i in range(32 - len(texts))]
+    for block in range(3):
+        texts += [f"w = {10 * block + i} and {plain}" for i in range(2)]
+        texts += [f"v = {100 * block + i}" for i in range(30)]
+    shared, interval = eligo.Matcher(evaluator="shared"), eligo.Matcher()
+    for matcher in (shared, interval):
+        for rule, text in enumerate(texts):
+            matcher.add(rule, text)
+        matcher._rules.wait()
+    full = {f"{k}{j}": 1 for k in "abc" for j in "pq"}
+    events = [{**full, "x": i % 2, "y": i % 12, "w": i % 3, "z": i % 21, "v": i % 30} for i in range(200)]
+    events += [{}, {"x": 1}, full]
+    assert shared.match_batch(events).equals(interval.match_batch(events))
+    assert [shared.match(event) for event in events] == [interval.match(event) for event in events]

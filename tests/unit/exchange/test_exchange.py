@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import eligo
+import eligo.exchange.exchange as exchange_module
+from eligo.errors import LimitError, OptionError
 from eligo.exchange import Exchange, GraphError, UnknownNodeError
 from eligo.language import parse
 from eligo.language.reference import matches
@@ -424,3 +426,39 @@ def test_readers_beside_writers_see_whole_changes(exchange: Exchange) -> None:
     for thread in threads:
         thread.join()
     assert not wrong, wrong[:3]
+
+
+def test_a_campaign_that_moves_while_it_is_asked_for_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between asking the matcher and taking the bookings, another thread replaces a campaign and tidies old rows away."""
+    exchange = Exchange()
+    exchange.add_node("P", "publisher")
+    exchange.add_node("A", "advertiser")
+    exchange.connect("P", "A")
+    exchange.book("moves", "A", "P", "a = 1")
+    exchange.book("other", "A", "P", "z = 1")
+    real = exchange_module.refuse_ranges
+
+    def meanwhile(buffer: object) -> None:
+        monkeypatch.setattr(exchange_module, "refuse_ranges", real)
+        exchange.book("moves", "A", "P", "a in (1, 2)", replace=True)
+        before = exchange._desk.bookings.published.tidied
+        while exchange._desk.bookings.published.tidied == before:
+            exchange.book("other", "A", "P", "z = 1", replace=True)
+        real(buffer)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exchange_module, "refuse_ranges", meanwhile)
+    assert exchange.eligible("P", {"a": 1}) == ["moves"]
+
+
+def test_an_edge_past_a_limit_is_named() -> None:
+    exchange = Exchange(evaluator="dnf", limits={"terms": 4})
+    exchange.add_node("P", "publisher")
+    exchange.add_node("A", "advertiser")
+    exchange.connect("P", "A", "(a = 1 or b = 1) and (c = 1 or d = 1) and (e = 1 or f = 1)")
+    with pytest.raises(LimitError, match=r"^edge 'P' → 'A': rule too large: 8 terms"):
+        exchange.book("c", "A", "P", "a = 1")
+    with pytest.raises(LimitError, match=r"^edge 'P' → 'A': rule too large: 8 terms"):
+        exchange.book_many([("c", "A", "P", "a = 1"), ("d", "A", "P", "a = 1")])
+    assert len(exchange) == 0
+    with pytest.raises(OptionError, match="multi is a list"):
+        Exchange(multi=5)  # type: ignore[arg-type]
