@@ -85,7 +85,7 @@ def build_leaves(compiled: Compiled, by_begin: bool) -> tuple[Leaves, I32, I32, 
     """The leaves of trees, ordered by where their intervals begin or else as they stand; their tokens, begins, ends."""
     if compiled.rules >= 1 << 30 or len(compiled.tree) >= 1 << 31:
         raise LimitError(
-            f"{compiled.rules:,} rules of {len(compiled.tree):,} leaves and nodes in one segment: an evaluator has room "
+            f"{compiled.rules:,} rules of {len(compiled.tree):,} leaves and nodes in a segment: an evaluator has room "
             "for 2^30 of 2^31; split the rules over several matchers"
         )
     tree, offsets = compiled.tree, compiled.tree_offsets
