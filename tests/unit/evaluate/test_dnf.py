@@ -20,7 +20,7 @@ from eligo.language.reference import matches
 from strategies import events, expressions
 
 LEAVES = 24
-thorough = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def spines(multi: frozenset[str]) -> st.SearchStrategy[Node]:

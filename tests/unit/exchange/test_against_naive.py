@@ -151,7 +151,7 @@ def node(exchange: Exchange, naive: Naive, draw: Any, _: Any) -> None:
 STEPS = (connect, connect, connect, disconnect, book, book, book, cancel, node)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data(), absent=st.sampled_from(("fails", "classical")))
 def test_after_every_change_all_visits_agree(data: st.DataObject, absent: Any) -> None:
     tree = expressions(multi=MULTI, max_leaves=5)
