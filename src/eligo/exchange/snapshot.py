@@ -15,8 +15,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ import pyarrow as pa
 from eligo.errors import EligoError, SnapshotError
 from eligo.exchange.graph import Link, Role
 from eligo.language import Limits
+from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def save(exchange: Exchange, path: str | PathLike[str]) -> None:
     directory = Path(path)
     _make_directory(directory)
     token = uuid4().hex
-    with _locked(directory):
+    with locked(directory):
         _save(exchange, directory, token)
 
 
@@ -96,14 +96,14 @@ def _save(exchange: Exchange, directory: Path, token: str) -> None:
                 edges=tuple((link.seller, link.buyer, link.expression, link.number) for link in desk.graph),
             )
             raw = msgspec.json.encode(content)
-        _write(directory / f"campaigns-{token}.arrow", campaigns)
+        write_through(directory / f"campaigns-{token}.arrow", campaigns)
         temporary = directory / f"exchange-{token}.tmp"
-        _write(temporary, msgspec.json.encode(Manifest(FORMAT, zlib.crc32(raw), msgspec.Raw(raw))))
+        write_through(temporary, msgspec.json.encode(Manifest(FORMAT, zlib.crc32(raw), msgspec.Raw(raw))))
         os.replace(temporary, directory / MANIFEST)
     except BaseException:
         _sweep(directory, lambda name: token in name)
         raise
-    _sync(directory)
+    sync_directory(directory)
     _sweep(directory, lambda name: name != MANIFEST and token not in name)
 
 
@@ -201,40 +201,6 @@ def _make_directory(directory: Path) -> None:
     foreign = [entry.name for entry in directory.iterdir() if not _OURS.fullmatch(entry.name)]
     if foreign:
         raise SnapshotError(f"{directory}: holds other things ({foreign[0]}); an exchange needs a directory of its own")
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """One saver at a time, lest one sweep away what another is writing; readers do not care."""
-    try:
-        import fcntl
-    except ImportError:  # a system without it: savers of one path have to take turns by themselves
-        yield
-        return
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _write(path: Path, raw: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(raw)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(directory: Path) -> None:
-    try:
-        handle = os.open(directory, os.O_RDONLY)
-    except OSError:
-        return  # not every system lets a directory be opened
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _sweep(directory: Path, which: Callable[[str], bool]) -> None:

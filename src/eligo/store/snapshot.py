@@ -16,8 +16,6 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -37,6 +35,7 @@ from eligo.options import differing
 from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.segments.view import ALL
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
+from eligo.store.files import locked, sync_directory, write_through
 
 FORMAT = 3
 MANIFEST = "manifest.json"
@@ -85,7 +84,7 @@ def save(matcher: Matcher, path: str | PathLike[str]) -> None:
         merged, _ = merge_segments(segments, alive, matcher._rules.recipe)
         segments = [merged]
     _make_directory(directory)
-    with _locked(directory):
+    with locked(directory):
         content = Content(
             strings=write_arrays(directory, "strings", strings),
             shards=tuple(write_arrays(directory, "segment", segment.arrays()) for segment in segments if len(segment)),
@@ -206,41 +205,15 @@ def _make_directory(directory: Path) -> None:
         raise SnapshotError(f"{directory}: holds other things ({foreign[0]}); a snapshot needs a directory of its own")
 
 
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """One saver at a time, whether thread or process; readers do not care."""
-    try:
-        import fcntl
-    except ImportError:  # a system without it: savers of one path have to take turns by themselves
-        yield
-        return
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 def _replace(path: Path, raw: bytes) -> None:
     temporary = path.with_name(f"manifest-{uuid4().hex}.tmp")
     try:
-        with open(temporary, "wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
+        write_through(temporary, raw)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    try:
-        handle = os.open(path.parent, os.O_RDONLY)
-    except OSError:
-        return  # not every system lets a directory be opened
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_directory(path.parent)
 
 
 def _sweep(directory: Path, content: Content) -> None:

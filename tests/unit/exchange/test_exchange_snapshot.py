@@ -74,7 +74,7 @@ def test_a_failed_save_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.Mo
     def broken(*_: object) -> None:
         raise OSError("no space left")
 
-    for name in ("_write", "_encoded"):
+    for name in ("write_through", "_encoded"):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, broken)
             with pytest.raises(OSError, match="no space left"):
