@@ -29,7 +29,7 @@ class Changing:
         self.living: set[int] = set()
 
     def insert(self, conjunction: int) -> None:
-        self.pools.make_room(self.attributes)
+        self.pools.make_room(self.attributes, 4 * int(np.diff(self.offsets).max()))
         done = insert_rows(self.pools.handle, self.words, self.offsets, conjunction, conjunction + 1)
         assert done == conjunction + 1
         self.living.add(conjunction)
@@ -64,6 +64,26 @@ def test_any_order_of_changes(max_cap: int, min_size: int, absent: str) -> None:
         verify_tree(tree.pools)
     assert tree.pools.state[ROWS] == 0
     assert answers(tree.index, encoder, some) == [[] for _ in some]
+
+
+def test_pools_that_have_to_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that lends no address space: pools begin small and grow."""
+
+    def refused(*_: object, **__: object) -> object:
+        raise OSError("no memory")
+
+    monkeypatch.setattr("eligo.index.dynamic.pool.mmap.mmap", refused)
+    conjunctions, encoder = compiled(texts(1500, seed=6))
+    tree = Changing(conjunctions, 3, 2)
+    for conjunction in range(len(conjunctions)):
+        tree.insert(conjunction)
+        assert tree.pools.state[WORDS] <= len(tree.pools.words)
+        assert 8 * tree.pools.state[CLUSTERS] <= len(tree.pools.cluster)
+    verify_tree(tree.pools)
+    some = events(20, seed=2)
+    wanted = answers(Scan.build(conjunctions), encoder, some)
+    assert answers(tree.index, encoder, some) == wanted
+    assert answers(BeTree.build(conjunctions, max_cap=5, min_size=2), encoder, some) == wanted
 
 
 def test_updates_leave_no_memory_behind() -> None:

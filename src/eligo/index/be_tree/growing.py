@@ -28,13 +28,13 @@ from eligo.index.be_tree.nodes import (
     PREFIX,
     ROWS,
     SHAPE,
-    SLOTS,
     SPLIT,
     TOP,
     UP,
     bits_of_cluster,
     change_block,
     find_partition,
+    has_room,
     lower,
     new_cluster,
     new_partition,
@@ -410,10 +410,10 @@ def count_attributes(t, source, at, by):  # type: ignore[no-untyped-def]
 
 @kernel
 def insert_rows(t, source, offsets, first, stop):  # type: ignore[no-untyped-def]
-    """Insert rows first … stop-1 of source; how many it did before the slots for p-nodes ran short."""
+    """Insert rows first … stop-1 of source; the first that it did not, because some pool ran short."""
     state = t.state
     for r in range(first, stop):
-        if 2 * state[SLOTS] > len(t.slot_key):
+        if not has_room(t, 4 * row_words(source[offsets[r]])):
             return r
         count_attributes(t, source, offsets[r], 1)
         c = place_row(t, source, offsets[r], 0)

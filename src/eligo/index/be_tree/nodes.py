@@ -28,7 +28,7 @@ from numba import types
 from numba.experimental import structref
 
 from eligo.compile.compiled import Arrays, mixed
-from eligo.index.dynamic.pool import reserved
+from eligo.index.dynamic.pool import reserved, with_room
 from eligo.jit import define_handle, inline, kernel
 
 PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -39,6 +39,7 @@ ROOT, ATOMIC, SPLIT = -1, 64, 1 << 8
 CLUSTERS, FREE_CLUSTER, PARTITIONS, FREE_PARTITION, WORDS, SLOTS, MAX_CAP, MIN_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
 FREE_WORDS, ROWS, HIGHEST = 8, 9, 10  # words in free blocks, rows, the highest conjunction ever seen + 1
 CLASSES = 64
+_SLACK = 4096  # items that a pool has beyond what one insertion may take
 
 _FIELDS = (
     "cluster",
@@ -121,18 +122,43 @@ class Pools:
     def refresh(self) -> None:
         self.handle = make_tree_handle(*(getattr(self, name) for name in _FIELDS))
 
-    def make_room(self, attributes: int) -> None:
-        """Before rows are inserted: places for attributes that are new, and slots for p-nodes to come."""
+    def make_room(self, attributes: int, largest: int) -> None:
+        """Before rows of at most so many words are inserted: places for new attributes, slots, room in all pools."""
         if 8 * (attributes + 1) > len(self.tally):
             self.tally = np.zeros(16 * (attributes + 1), np.int64)
             more = np.zeros(16 * (attributes + 1), np.int64)
             more[: len(self.popular)] = self.popular
             self.popular = more
             self.refresh()
-        if 2 * self.state[SLOTS] > len(self.slot_key):
+        state = self.state
+        least = {
+            "cluster": 8 * (state[CLUSTERS] + 4 * state[ROWS] + _SLACK),
+            "partition": 4 * (state[PARTITIONS] + 2 * state[ROWS] + _SLACK),
+            "words": 4 * state[WORDS] + largest + _SLACK,
+            "work": 4 * state[ROWS] + _SLACK,
+        }
+        for name, size in least.items():
+            array = getattr(self, name)
+            if size > len(array):
+                setattr(self, name, with_room(array, 2 * int(size)))
+                self.refresh()
+        if 2 * state[SLOTS] > len(self.slot_key):
             self.slot_key, self.slot_value = larger_slots(self.slot_key, self.slot_value)
             self.state[SLOTS] = int((self.slot_value > 0).sum())
             self.refresh()
+
+
+@inline
+def has_room(t, row):  # type: ignore[no-untyped-def]
+    """Whether a row of so many words may be inserted: one cascade of cuts makes no more than this (`make_room`)."""
+    state = t.state
+    return (
+        8 * (state[CLUSTERS] + 4 * state[ROWS] + _SLACK // 2) <= len(t.cluster)
+        and 4 * (state[PARTITIONS] + 2 * state[ROWS] + _SLACK // 2) <= len(t.partition)
+        and 4 * state[WORDS] + row + _SLACK // 2 <= len(t.words)
+        and 4 * state[ROWS] + _SLACK // 2 <= len(t.work)
+        and 2 * state[SLOTS] <= len(t.slot_key)
+    )
 
 
 @inline

@@ -62,8 +62,9 @@ class BeTree(Index):
         pools = Pools(attributes, len(conjunctions), max_cap, min_size)
         words, offsets = rows_of(conjunctions.compiled)
         done, rows = 0, len(conjunctions)
+        largest = 4 * int(np.diff(offsets).max(initial=0))
         while done < rows:
-            pools.make_room(attributes)
+            pools.make_room(attributes, largest)
             done = insert_rows(pools.handle, words, offsets, done, rows)
         # It will not grow any more, so it needs no room for that.
         return cls(conjunctions, Pools.restored({name: array.copy() for name, array in pools.arrays().items()}))

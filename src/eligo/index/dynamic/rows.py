@@ -79,11 +79,6 @@ def float_of_short(context, bits):  # type: ignore[no-untyped-def]
 
 
 @inline
-def attribute_at(code):  # type: ignore[no-untyped-def]
-    return code >> 40
-
-
-@inline
 def extra_words(code):  # type: ignore[no-untyped-def]
     return (code >> 16) & 0xFF_FFFF
 

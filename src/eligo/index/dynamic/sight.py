@@ -20,15 +20,10 @@ from numba.experimental import structref
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
 from eligo.index.dynamic.rows import (
-    AMONG,
-    ANY,
     BOOLEAN,
-    EXCEPT,
-    INSIDE,
     MAX,
     MIN,
     NUMBER,
-    OUTSIDE,
     SHORT_MAX,
     SHORT_MIN,
     STRING,
@@ -41,7 +36,7 @@ from eligo.index.dynamic.rows import (
 from eligo.jit import define_handle, float_of, inline, kernel
 
 ABSENT, VARIOUS = 5, 6
-FAILS, HOLDS, UNSURE = 0, 1, 2
+FAILS, HOLDS = 0, 1
 
 
 @structref.register
@@ -154,25 +149,3 @@ def see_keys(e, event, s):  # type: ignore[no-untyped-def]
         k += 1
     s.count[0] = k
     return k
-
-
-@inline
-def glance_at(code, low, high, kind, at):  # type: ignore[no-untyped-def]
-    """What a check says of an attribute's one value, all three on the line of the code; UNSURE where asking.py must
-    tell. Scalars alone: free in loops.
-    """
-    if kind >= ABSENT:
-        if kind == ABSENT:
-            return HOLDS if code >> 8 & codes.ABSENT_HOLDS else FAILS
-        return UNSURE
-    shape, same = (code >> 4) & 7, code & 15 == kind
-    within = same and low <= at and at <= high
-    if shape == INSIDE:
-        return HOLDS if within else FAILS
-    if shape == OUTSIDE:
-        return FAILS if within else HOLDS
-    if shape == AMONG:
-        return UNSURE if within else FAILS
-    if shape == EXCEPT:
-        return UNSURE if within else HOLDS
-    return UNSURE if within or code & 15 == ANY else FAILS
