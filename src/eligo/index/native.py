@@ -47,7 +47,7 @@ class NativeIndex(Index):
 
     @abstractmethod
     def adjust(self, effort: int) -> bool:
-        """Become better for the rules and events seen so far, with work for about so many rows; whether more is left."""
+        """Become better for the rules and events seen so far, by work for about so many rows; whether more is left."""
 
     @abstractmethod
     def observe(self, events: EventBuffer) -> None:

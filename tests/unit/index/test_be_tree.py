@@ -9,9 +9,7 @@ import pytest
 from tests.mixed import answers, compiled, events, texts
 
 from eligo.compile.conjunctions import Conjunctions
-from eligo.index.be_tree.growing import insert_rows
 from eligo.index.be_tree.nodes import CLUSTERS, FREE_WORDS, ROWS, WORDS, Pools
-from eligo.index.be_tree.shrinking import delete_rows
 from eligo.index.be_tree.tree import BeTree
 from eligo.index.be_tree.verify import verify_tree
 from eligo.index.dynamic.rows import rows_of
@@ -23,19 +21,20 @@ class Changing:
 
     def __init__(self, conjunctions: Conjunctions, max_cap: int, min_size: int) -> None:
         self.attributes = len(conjunctions.spaces.space_count)
-        self.pools = Pools(self.attributes, len(conjunctions), max_cap, min_size)
-        self.index = BeTree(conjunctions, self.pools)
+        self.index = BeTree.empty(conjunctions.strings, max_cap=max_cap, min_size=min_size)
         self.words, self.offsets = rows_of(conjunctions.compiled)
         self.living: set[int] = set()
 
+    @property
+    def pools(self) -> Pools:
+        return self.index.pools
+
     def insert(self, conjunction: int) -> None:
-        self.pools.make_room(self.attributes, 4 * int(np.diff(self.offsets).max()))
-        done = insert_rows(self.pools.handle, self.words, self.offsets, conjunction, conjunction + 1)
-        assert done == conjunction + 1
+        self.index.insert(self.words, self.offsets, conjunction, conjunction + 1, self.attributes)
         self.living.add(conjunction)
 
     def delete(self, conjunction: int) -> None:
-        delete_rows(self.pools.handle, np.array([conjunction], np.int64))
+        self.index.delete(np.array([conjunction], np.int64))
         self.living.remove(conjunction)
 
 

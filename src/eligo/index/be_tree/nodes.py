@@ -37,7 +37,8 @@ ROOT, ATOMIC, SPLIT = -1, 64, 1 << 8
 
 # What `state` counts: c-nodes and p-nodes made, the first free one of each (-1), words used, slots taken, settings.
 CLUSTERS, FREE_CLUSTER, PARTITIONS, FREE_PARTITION, WORDS, SLOTS, MAX_CAP, MIN_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
-FREE_WORDS, ROWS, HIGHEST = 8, 9, 10  # words in free blocks, rows, the highest conjunction ever seen + 1
+# words in free blocks, rows, the highest conjunction ever seen + 1, attributes that there is room for
+FREE_WORDS, ROWS, HIGHEST, ATTRIBUTES = 8, 9, 10, 11
 CLASSES = 64
 _SLACK = 4096  # items that a pool has beyond what one insertion may take
 
@@ -81,16 +82,16 @@ def make_tree_handle(  # type: ignore[no-untyped-def]
 class Pools:
     """The arrays drawn above, and the handle that kernels take."""
 
-    def __init__(self, attributes: int, conjunctions: int, max_cap: int, min_size: int) -> None:
+    def __init__(self, max_cap: int, min_size: int) -> None:
         self.cluster = reserved(np.int64, 8)
         self.partition = reserved(np.int64, 4)
         self.slot_key = np.full(1 << 12, -1, np.int64)
         self.slot_value = np.zeros(1 << 12, np.int32)
         self.words = reserved(np.int64, 1 << 12)
         self.free_block = np.full(CLASSES, -1, np.int64)
-        self.where = reserved(np.int32, conjunctions)
-        self.tally = np.zeros(8 * (attributes + 1), np.int64)
-        self.popular = np.zeros(8 * (attributes + 1), np.int64)
+        self.where = reserved(np.int32, 1 << 12)
+        self.tally = np.zeros(8, np.int64)
+        self.popular = np.zeros(8, np.int64)
         self.work = reserved(np.int32, 1 << 12)
         self.state = np.zeros(16, np.int64)
         self.state[[FREE_CLUSTER, FREE_PARTITION]] = -1
@@ -122,20 +123,24 @@ class Pools:
     def refresh(self) -> None:
         self.handle = make_tree_handle(*(getattr(self, name) for name in _FIELDS))
 
-    def make_room(self, attributes: int, largest: int) -> None:
-        """Before rows of at most so many words are inserted: places for new attributes, slots, room in all pools."""
-        if 8 * (attributes + 1) > len(self.tally):
-            self.tally = np.zeros(16 * (attributes + 1), np.int64)
-            more = np.zeros(16 * (attributes + 1), np.int64)
+    def make_room(self, attributes: int, largest: int, highest: int) -> None:
+        """Before rows of at most so many words, of conjunctions below `highest`, are inserted or others deleted: places
+        for new attributes, slots, room in all pools.
+        """
+        state = self.state
+        if attributes > state[ATTRIBUTES]:
+            state[ATTRIBUTES] = 2 * attributes
+            self.tally = np.zeros(8 * int(state[ATTRIBUTES]), np.int64)
+            more = np.zeros(8 * int(state[ATTRIBUTES]), np.int64)
             more[: len(self.popular)] = self.popular
             self.popular = more
             self.refresh()
-        state = self.state
         least = {
             "cluster": 8 * (state[CLUSTERS] + 4 * state[ROWS] + _SLACK),
             "partition": 4 * (state[PARTITIONS] + 2 * state[ROWS] + _SLACK),
             "words": 4 * state[WORDS] + largest + _SLACK,
             "work": 4 * state[ROWS] + _SLACK,
+            "where": highest,
         }
         for name, size in least.items():
             array = getattr(self, name)

@@ -156,6 +156,15 @@ def tidy(t, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def copy_row(t, conjunction):  # type: ignore[no-untyped-def]
+    """The words of a conjunction's row."""
+    at = t.cluster[8 * np.int64(t.where[conjunction]) + BLOCK]
+    while t.words[at] >> 32 != conjunction:
+        at += row_words(t.words[at])
+    return t.words[at : at + row_words(t.words[at])].copy()
+
+
+@kernel
 def delete_rows(t, conjunctions):  # type: ignore[no-untyped-def]
     """Delete the rows of these conjunctions."""
     cluster, partition = t.cluster, t.partition
