@@ -12,7 +12,7 @@ threads. Every index accepts every conjunction: what its structure cannot hold i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -77,6 +77,10 @@ class Index(ABC):
     def notes(self) -> dict[str, object]:
         """What `stats` should say about this index, beside its size; whole numbers of several segments are added up."""
         return {}
+
+    def draw(self, names: Sequence[str], depth: int = 3, width: int = 8) -> list[str]:
+        """The top of the structure as lines of text: so many levels, so many parts of each; attribute a is names[a]."""
+        return [f"{self.name} has nothing to draw"]
 
     def bytes(self) -> int:
         return sum(array.nbytes for array in self.arrays().values())

@@ -2,7 +2,7 @@
 
 On the way up from the l-node that lost a row, each of these is undone once it is half as large as what would make it:
 
-    a p-node      whose expressions would fit the l-node of its c-node beside what that has
+    a p-node      whose expressions would fit the l-node of its c-node beside what that has; of the root, an empty one
     a split       of a bucket without a p-directory, whose halves could lie in it
     a bucket      that nothing lies across, with one half: the half takes its place
 """
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.be_tree.growing import add_row, count_attributes
+from eligo.index.be_tree.blocks import bits_of_cluster, change_block, drop_cluster
+from eligo.index.be_tree.directories import drop_partition
 from eligo.index.be_tree.nodes import (
     BELOW,
     BLOCK,
@@ -26,14 +27,12 @@ from eligo.index.be_tree.nodes import (
     SPLIT,
     TOP,
     UP,
-    bits_of_cluster,
-    change_block,
-    drop_cluster,
-    drop_partition,
     lower,
     pair,
     upper,
 )
+from eligo.index.be_tree.placing import add_row
+from eligo.index.be_tree.ranking import note_row
 from eligo.index.dynamic.rows import row_words
 from eligo.jit import kernel
 
@@ -45,9 +44,9 @@ def take_row(t, c, conjunction):  # type: ignore[no-untyped-def]
     block, used = cluster[8 * c + BLOCK], upper(cluster[8 * c + FILL])
     at = block
     while words[at] >> 32 != conjunction:
-        at += row_words(words[at])
-    count_attributes(t, words, at, -1)
-    size = row_words(words[at])
+        at += row_words(words, at)
+    note_row(t, words, at, -1)
+    size = row_words(words, at)
     for i in range(at, block + used - size):
         words[i] = words[i + size]
     used -= size
@@ -66,7 +65,7 @@ def move_all(t, c, to):  # type: ignore[no-untyped-def]
     end = at + upper(t.cluster[8 * c + FILL])
     while at < end:
         add_row(t, to, t.words, at)
-        at += row_words(t.words[at])
+        at += row_words(t.words, at)
 
 
 @kernel
@@ -75,7 +74,7 @@ def fold_partition(t, p):  # type: ignore[no-untyped-def]
     cluster, partition, work = t.cluster, t.partition, t.work
     owner = lower(partition[4 * p + KEY])
     waiting = 1
-    work[0] = upper(partition[4 * p + TOP])
+    work[0] = partition[4 * p + TOP]
     drop_partition(t, p)
     while waiting:
         waiting -= 1
@@ -85,13 +84,11 @@ def fold_partition(t, p):  # type: ignore[no-untyped-def]
             if child >= 0:
                 work[waiting] = child
                 waiting += 1
-        q = upper(cluster[8 * c + DIRECTORY])
-        while q >= 0:
-            after = lower(partition[4 * q + TOP])
-            work[waiting] = upper(partition[4 * q + TOP])
+        while lower(cluster[8 * c + DIRECTORY]) > 0:
+            top = lower(t.words[upper(cluster[8 * c + DIRECTORY])])
+            work[waiting] = top
             waiting += 1
-            drop_partition(t, q)
-            q = after
+            drop_partition(t, lower(cluster[8 * top + UP]))
         drop_cluster(t, c)
 
 
@@ -119,10 +116,10 @@ def tidy(t, c):  # type: ignore[no-untyped-def]
         if owner < 0:
             return
         rows, left, right = upper(cluster[at + LEAF]), upper(cluster[at + CHILDREN]), lower(cluster[at + CHILDREN])
-        if upper(partition[4 * owner + TOP]) == c:
+        if partition[4 * owner + TOP] == c:
             # The top bucket: with it stands or falls the p-node.
-            below = upper(partition[4 * owner + BELOW])
-            if below == 0 or below + upper(cluster[8 * parent + LEAF]) <= few:
+            below = partition[4 * owner + BELOW]
+            if below == 0 or (parent > 0 and below + upper(cluster[8 * parent + LEAF]) <= few):
                 fold_partition(t, owner)
                 c = parent
                 continue
@@ -160,23 +157,28 @@ def copy_row(t, conjunction):  # type: ignore[no-untyped-def]
     """The words of a conjunction's row."""
     at = t.cluster[8 * np.int64(t.where[conjunction]) + BLOCK]
     while t.words[at] >> 32 != conjunction:
-        at += row_words(t.words[at])
-    return t.words[at : at + row_words(t.words[at])].copy()
+        at += row_words(t.words, at)
+    return t.words[at : at + row_words(t.words, at)].copy()
 
 
 @kernel
-def delete_rows(t, conjunctions):  # type: ignore[no-untyped-def]
-    """Delete the rows of these conjunctions."""
+def delete_row(t, conjunction):  # type: ignore[no-untyped-def]
+    """Delete the row of a conjunction, and undo what has become too small."""
     cluster, partition = t.cluster, t.partition
-    for conjunction in conjunctions:
-        c = np.int64(t.where[conjunction])
-        take_row(t, c, conjunction)
-        t.state[ROWS] -= 1
-        level = c
+    c = np.int64(t.where[conjunction])
+    take_row(t, c, conjunction)
+    t.state[ROWS] -= 1
+    level = c
+    owner = lower(cluster[8 * level + UP])
+    while owner >= 0:
+        partition[4 * owner + BELOW] -= 1
+        level = np.int64(lower(partition[4 * owner + KEY]))
         owner = lower(cluster[8 * level + UP])
-        while owner >= 0:
-            below = partition[4 * owner + BELOW]
-            partition[4 * owner + BELOW] = pair(upper(below) - 1, lower(below))
-            level = np.int64(lower(partition[4 * owner + KEY]))
-            owner = lower(cluster[8 * level + UP])
-        tidy(t, c)
+    tidy(t, c)
+
+
+@kernel
+def delete_rows(t, conjunctions, first, stop):  # type: ignore[no-untyped-def]
+    """Delete the rows of conjunctions first … stop-1 of a list."""
+    for i in range(first, stop):
+        delete_row(t, conjunctions[i])

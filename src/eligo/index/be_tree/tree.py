@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,16 +12,41 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.base import Scratch
-from eligo.index.be_tree.growing import insert_rows
-from eligo.index.be_tree.matching import search_many, search_one
-from eligo.index.be_tree.nodes import ATTRIBUTES, CLUSTERS, HIGHEST, PARTITIONS, Pools
+from eligo.index.be_tree.adjusting import EXPLORATION, RECYCLING, REINSERTION, adjust_tree
+from eligo.index.be_tree.drawing import drawn, measure
+from eligo.index.be_tree.growing import foresee_rows, insert_rows
+from eligo.index.be_tree.matching import observe_events, search_many, search_one
+from eligo.index.be_tree.nodes import (
+    ATTRIBUTES,
+    CHOOSES,
+    CLUSTERS,
+    EXPLORE,
+    HIGHEST,
+    MAX_CAP,
+    POLICIES,
+    RECYCLED,
+    REINSERTED,
+    ROUNDS,
+    THETA,
+    Pools,
+)
 from eligo.index.be_tree.shrinking import copy_row, delete_rows
 from eligo.index.dynamic.asking import make_string_handle
-from eligo.index.dynamic.rows import rows_of
 from eligo.index.dynamic.sight import no_key_sight
+from eligo.index.dynamic.writing import rows_of
 from eligo.index.native import NativeIndex
 from eligo.index.registry import register
 from eligo.options import Option
+
+POLICY = {
+    "all": RECYCLING | REINSERTION | EXPLORATION,
+    "recycling": RECYCLING,
+    "reinsertion": REINSERTION,
+    "exploration": EXPLORATION,
+    "none": 0,
+}
+USUAL_CAP = 200  # before any event was seen
+_PIECE = 1024  # rows inserted before the tree is adjusted
 
 
 class TreeScratch(Scratch):
@@ -29,7 +54,7 @@ class TreeScratch(Scratch):
 
     def __init__(self) -> None:
         super().__init__(0)
-        self.attributes = self.entries = 0
+        self.attributes = self.entries = -1
         self.stack = np.zeros(0, np.int64)
 
     def fit(self, state: I64, entries: int) -> None:
@@ -52,8 +77,10 @@ class BeTree(NativeIndex):
     name = "be-tree"
     summary = "a tree that cuts the space by attribute and by value (BE-Tree)"
     options: ClassVar[Mapping[str, Option]] = {
-        "max_cap": Option(100, "conjunctions that an l-node holds before it is cut", least=1),
+        "max_cap": Option(0, "conjunctions in an l-node before it is cut; 0: by the match probability", least=0),
         "min_size": Option(4, "conjunctions with an attribute that are worth a p-node", least=2),
+        "theta": Option(0.0, "rank of an l-node below which its conjunctions are inserted anew"),
+        "adapt": Option("all", "policies of self-adjustment that are on", choices=tuple(POLICY)),
     }
 
     def __init__(self, pools: Pools, strings: Strings) -> None:
@@ -61,25 +88,39 @@ class BeTree(NativeIndex):
         self.strings = strings
         self._known_strings = -1
         self._follow_strings()
+        self._chosen = np.zeros(512, np.int64)
+        self._carry = np.zeros(64, np.int64)
 
     @classmethod
-    def empty(cls, strings: Strings, *, max_cap: int = 100, min_size: int = 4) -> BeTree:
-        return cls(Pools(max_cap, min_size), strings)
+    def empty(
+        cls, strings: Strings, *, max_cap: int = 0, min_size: int = 4, theta: float = 0.0, adapt: str = "all"
+    ) -> BeTree:
+        pools = Pools(max_cap or USUAL_CAP, min_size)
+        pools.state[CHOOSES] = max_cap == 0
+        pools.state[POLICIES] = POLICY[adapt]
+        pools.state[EXPLORE] = 100 if POLICY[adapt] & EXPLORATION else 0
+        pools.state[THETA] = round(100 * theta)
+        return cls(pools, strings)
 
     @classmethod
     def revived(cls, strings: Strings, arrays: Arrays) -> BeTree:
         return cls(Pools.restored(arrays), strings)
 
     @classmethod
-    def build(
-        cls, conjunctions: Conjunctions, selectivity: I64 | None = None, *, max_cap: int = 100, min_size: int = 4
-    ) -> BeTree:
-        tree = cls.empty(conjunctions.strings, max_cap=max_cap, min_size=min_size)
+    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None, **options: Any) -> BeTree:
+        tree = cls.empty(conjunctions.strings, **options)
         words, offsets = rows_of(conjunctions.compiled)
-        tree.insert(words, offsets, 0, len(conjunctions), len(conjunctions.spaces.space_count))
+        tree._fill(words, offsets, len(conjunctions), len(conjunctions.spaces.space_count))
         # It will not grow any more, so it needs no room for that.
         arrays = {name: array.copy() for name, array in tree.arrays().items()}
         return cls(Pools.restored(arrays), conjunctions.strings)
+
+    def _fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
+        """As if they came one by one, with adjustment between them as a matcher does it."""
+        for first in range(0, rows, _PIECE):
+            stop = min(rows, first + _PIECE)
+            self.insert(words, offsets, first, stop, attributes)
+            self.adjust(4 * (stop - first))
 
     @classmethod
     def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> BeTree:
@@ -89,31 +130,54 @@ class BeTree(NativeIndex):
         return self.pools.arrays()
 
     def notes(self) -> dict[str, object]:
-        state = self.pools.state
-        return {"c-nodes": int(state[CLUSTERS]), "p-nodes": int(state[PARTITIONS])}
+        state, measures = self.pools.state, measure(self.pools)
+        return {
+            "c-nodes": measures.c_nodes,
+            "p-nodes": measures.p_nodes,
+            "l-nodes": measures.leaf_sizes(),
+            "depth": f"{measures.depth} c-nodes, {measures.cuts} attributes",
+            "max_cap": int(state[MAX_CAP]),
+            "rounds of adjustment": int(state[ROUNDS]),
+            "l-nodes recycled": int(state[RECYCLED]),
+            "conjunctions reinserted": int(state[REINSERTED]),
+        }
+
+    def draw(self, names: Sequence[str], depth: int = 3, width: int = 8) -> list[str]:
+        return drawn(self.pools, self.strings, names, depth, width)
 
     # -- changing
 
     def insert(self, words: I64, offsets: I64, first: int, stop: int, attributes: int) -> None:
-        largest = 4 * int(np.diff(offsets[first : stop + 1]).max(initial=0))
-        highest = int((words[offsets[first:stop]] >> 32).max(initial=-1)) + 1
+        if stop - first == 1:
+            largest, highest = int(offsets[stop] - offsets[first]), (int(words[offsets[first]]) >> 32) + 1
+        else:
+            largest = int(np.diff(offsets[first : stop + 1]).max(initial=0))
+            highest = int((words[offsets[first:stop]] >> 32).max(initial=-1)) + 1
+        if largest > len(self._carry):
+            self._carry = np.zeros(2 * largest, np.int64)
         while first < stop:
-            self.pools.make_room(attributes, largest, highest)
+            self.pools.make_room(attributes, 4 * largest, highest)
             first = insert_rows(self.pools.handle, words, offsets, first, stop)
         self._follow_strings()
 
     def delete(self, numbers: I64) -> None:
-        self.pools.make_room(0, 0, 0)
-        delete_rows(self.pools.handle, numbers)
+        for first in range(0, len(numbers), 16):
+            self.pools.make_room(0, 0, 0)
+            delete_rows(self.pools.handle, numbers, first, min(len(numbers), first + 16))
 
     def row(self, number: int) -> I64:
         return copy_row(self.pools.handle, number)  # type: ignore[no-any-return]
 
     def adjust(self, effort: int) -> bool:
-        return False
+        if not self.pools.state[POLICIES]:
+            return False
+        self.pools.make_room(0, 4 * len(self._carry), 0)
+        return not adjust_tree(self.pools.handle, effort, self._chosen, self._carry)
 
     def observe(self, events: EventBuffer) -> None:
-        pass
+        scratch = self.scratch()
+        scratch.fit(self.pools.state, events.widest)
+        observe_events(self.pools.handle, events.handle, events.events, scratch.sight, scratch.keys)
 
     def _follow_strings(self) -> None:
         """A check may ask for a string that came after the handle was made."""
@@ -143,3 +207,18 @@ class BeTree(NativeIndex):
             self.pools.handle, handle, first, stop, scratch.sight, self._strings, scratch.keys, scratch.stack,
             scratch.found, scratch.counters, self.pools.state[HIGHEST], offsets,
         )  # fmt: skip
+
+
+@register
+class BeTreeBatch(BeTree):
+    """The same tree when all conjunctions are known in advance (BE-B): even the first is placed by what all have."""
+
+    name = "be-tree-batch"
+    summary = "BE-Tree with all conjunctions known in advance, so that the first are placed as well as the last (BE-B)"
+    updates = "rebuild"
+
+    def _fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
+        self.pools.make_room(attributes, 0, 0)
+        foresee_rows(self.pools.handle, words, offsets, 0, rows, 1)
+        self.insert(words, offsets, 0, rows, attributes)
+        foresee_rows(self.pools.handle, words, offsets, 0, rows, -1)

@@ -8,15 +8,24 @@ from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
+from eligo.index.dynamic.line import BITS, MAX, MIN, STRING, high_at, low_at, place_of
 from eligo.index.dynamic.rows import (
     ASK,
     LIST,
     LONG,
+    MASKED,
     NEGATIVE,
-    STRING,
+    attribute_of,
+    check_words,
     extra_words,
+    flags_of,
+    high_coordinate_of,
     high_of,
+    in_mask,
+    kind_of,
+    low_coordinate_of,
     low_of,
+    shape_of,
 )
 from eligo.index.dynamic.sight import ABSENT, FAILS, HOLDS
 from eligo.jit import define_handle, float_of, inline, kernel
@@ -166,14 +175,45 @@ def string_allowed(number, source, e, strings):  # type: ignore[no-untyped-def]
 
 
 @inline
+def some_string_meets(words, at, source, e, strings):  # type: ignore[no-untyped-def]
+    """Whether a run of a range that allows several strings allows one that a check, no negative one, names."""
+    code = words[at]
+    if code < 0 and code & MASKED:
+        lowest = (code >> 24 & 0xFF_FFFF) - (STRING << BITS) - 1
+        found = False
+        for i in range(64):
+            found = found or (words[at + 1] >> i & 1 == 1 and string_allowed(lowest + i, source, e, strings))
+        return found
+    if code < 0:
+        first, stop, step = at, at + 1, 1
+    elif shape_of(code) & LIST:
+        step = 2 if code & LONG else 1
+        first, stop = at + 1 + step, at + check_words(code)
+    else:
+        first, stop, step = at + 1, at + check_words(code), 2
+    for pair in range(first, stop, step):
+        if code < 0:
+            low, high = low_coordinate_of(words, at), high_coordinate_of(words, at)
+        elif code & LONG:
+            low, high = words[pair], words[pair + 1]
+        else:
+            low, high = low_at(words[pair] >> 32), high_at(words[pair] & 0xFFFF_FFFF)
+        if low == MIN and high == MAX:
+            return True  # any string will do
+        for number in range(max(low, 0), high + 1):
+            if string_allowed(number, source, e, strings):
+                return True
+    return False
+
+
+@inline
 def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
     """Whether some value that entry j of the sight allows lies in the set of the check words[at:]."""
-    code = words[at]
-    shape, kind = (code >> 4) & 7, code & 15
-    step = 2 if code & LONG else 1
-    low, high = (s.low[j], s.high[j]) if code & LONG else (s.short_low[j], s.short_high[j])
-    source = s.source[j]
-    flags = code >> 8
+    code, source = words[at], s.source[j]
+    shape, kind, flags = shape_of(code), kind_of(code), flags_of(code)
+    is_long = code > 0 and code & LONG != 0
+    step = 2 if is_long else 1
+    low, high = (s.low[j], s.high[j]) if is_long else (s.low_place[j], s.high_place[j])
     if shape == ASK:
         stop = at + 3 + extra_words(code)
         good = False
@@ -196,21 +236,22 @@ def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
         return good
     if kind != s.entry_kind[j]:
         return shape & NEGATIVE != 0
-    pairs = extra_words(code) // step if shape & LIST else 1
-    first = at + 1 + step if shape & LIST else at + 1
     if kind == STRING and source < 0:
         one = point_string(source, e)
         if one == -2:
             # Several strings: some is outside of any list, and one of a list may be allowed.
-            if shape & NEGATIVE:
+            return shape & NEGATIVE != 0 or some_string_meets(words, at, source, e, strings)
+        low = high = one if is_long else place_of(STRING, one)
+    if code < 0:
+        lowest = code >> 24 & 0xFF_FFFF
+        if code & MASKED == 0:
+            return lowest <= high and low <= lowest + (code & 0xFF_FFFF)
+        for place in range(max(low, lowest), min(high, lowest + (code & 0xFF_FFFF)) + 1):
+            if in_mask(words[at + 1], place, lowest):
                 return True
-            for i in range(pairs):
-                pair = first + step * i
-                for number in range(low_of(code, words, pair), high_of(code, words, pair) + 1):
-                    if string_allowed(number, source, e, strings):
-                        return True
-            return False
-        low = high = one
+        return False
+    pairs = extra_words(code) // step if shape & LIST else 1
+    first = at + 1 + step if shape & LIST else at + 1
     if shape & NEGATIVE == 0:
         # The first interval that does not end below; few intervals are the rule.
         a, b = 0, pairs - 1
@@ -236,11 +277,10 @@ def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
 @inline
 def ask_check(words, at, s, e, strings):  # type: ignore[no-untyped-def]
     """Whether the event satisfies the check words[at:]: some value has to lie in its set, or, negated, all of them."""
-    code = words[at]
-    a = code >> 40
+    a, flags = attribute_of(words[at]), flags_of(words[at])
     if s.kind[a] == ABSENT:
-        return HOLDS if code >> 8 & codes.ABSENT_HOLDS else FAILS
-    every = code >> 8 & codes.ALL_VALUES != 0
+        return HOLDS if flags & codes.ABSENT_HOLDS else FAILS
+    every = flags & codes.ALL_VALUES != 0
     for j in range(s.first[a], s.stop[a]):
         if entry_meets(words, at, s, j, e, strings) != every:
             return FAILS if every else HOLDS

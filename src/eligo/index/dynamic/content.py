@@ -6,7 +6,8 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.compiled import mixed
-from eligo.index.dynamic.rows import ANY, ASK, HEADER, STRING, check_words
+from eligo.index.dynamic.line import ANY, STRING
+from eligo.index.dynamic.rows import ASK, attribute_of, check_words, first_check, flags_of, kind_of, row_words, shape_of
 from eligo.jit import inline, kernel
 
 
@@ -30,8 +31,9 @@ def row_hashes(words, offsets):  # type: ignore[no-untyped-def]
     """A hash of the checks of each row."""
     hashes = np.zeros(len(offsets) - 1, np.uint64)
     for r in range(len(hashes)):
-        q, total = offsets[r] + HEADER, np.uint64(0)
-        for _ in range(words[offsets[r] + 1] & 0xFFFF_FFFF):
+        q, end = first_check(words, offsets[r]), offsets[r] + row_words(words, offsets[r])
+        total = np.uint64(0)
+        while q < end:
             total += hash_check(words, q)
             q += check_words(words[q])
         hashes[r] = mixed(np.uint64(0), np.int64(total))
@@ -41,19 +43,18 @@ def row_hashes(words, offsets):  # type: ignore[no-untyped-def]
 @kernel
 def same_row(a, at, b, bt):  # type: ignore[no-untyped-def]
     """Whether two rows have the same checks. No row has one twice."""
-    checks = a[at + 1] & 0xFFFF_FFFF
-    if checks != b[bt + 1] & 0xFFFF_FFFF or a[at] & 0xFFFF_FFFF != b[bt] & 0xFFFF_FFFF:
+    end, stop = at + row_words(a, at), bt + row_words(b, bt)
+    if end - at != stop - bt:
         return False
-    q = at + HEADER
-    for _ in range(checks):
+    q = first_check(a, at)
+    while q < end:
         size, found = check_words(a[q]), False
-        p = bt + HEADER
-        for _ in range(checks):
+        p = first_check(b, bt)
+        while p < stop and not found:
             if check_words(b[p]) == size:
-                same = True
+                found = True
                 for i in range(size):
-                    same = same and a[q + i] == b[p + i]
-                found = found or same
+                    found = found and a[q + i] == b[p + i]
             p += check_words(b[p])
         if not found:
             return False
@@ -67,10 +68,10 @@ def count_texts(words, offsets, first, stop, by, text, pattern):  # type: ignore
     a pattern, and to pattern[a] for each that has a pattern.
     """
     for r in range(first, stop):
-        q = offsets[r] + HEADER
-        for _ in range(words[offsets[r] + 1] & 0xFFFF_FFFF):
+        q, end = first_check(words, offsets[r]), offsets[r] + row_words(words, offsets[r])
+        while q < end:
             code = words[q]
-            if (code >> 4) & 7 == ASK and (code & 15 == STRING or code & 15 == ANY):
-                text[code >> 40] += by
-                pattern[code >> 40] += by if code >> 8 & codes.RESIDUAL else 0
+            if shape_of(code) == ASK and (kind_of(code) == STRING or kind_of(code) == ANY):
+                text[attribute_of(code)] += by
+                pattern[attribute_of(code)] += by if flags_of(code) & codes.RESIDUAL else 0
             q += check_words(code)

@@ -10,6 +10,9 @@ import mmap
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 _AHEAD = 1 << 30  # items that an array has room for, at least
@@ -34,3 +37,19 @@ def with_room(array: NDArray[Any], least: int) -> NDArray[Any]:
     larger = reserved(array.dtype, least)
     larger[: len(array)] = array
     return larger
+
+
+@intrinsic
+def prefetch(context, array, index):  # type: ignore[no-untyped-def]
+    """Have the cache line of array[index] fetched while other work is done; the index need not be within the array."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        word = ir.IntType(32)
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.PointerType(ir.IntType(8)))
+        kind = ir.FunctionType(ir.VoidType(), [place.type, word, word, word])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        builder.call(function, [place, word(0), word(3), word(1)])  # to be read, and again; data
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate

@@ -1,12 +1,13 @@
 """An event in coordinates (rows.py), as indexes that change see it.
 
-    attribute a    kind[a]    NUMBER … STRING: it has one value, at[a] and, on the short line, short[a]; ABSENT;
-                              VARIOUS: several values, a range, or none
+    attribute a    kind[a]    NUMBER … STRING: it has one value, at[a]; ABSENT; VARIOUS: several, a range, or none
+                   place[a]   of its one value on the short line; NOWHERE; SEVERAL
                    first[a] … stop[a]     its entries, where it is present
-    entry j        entry_kind, low, high: a value, or those that a range allows, of one kind; short_low, short_high
+    entry j        entry_kind, low, high: a value, or those that a range allows, of one kind; low_place, high_place
                    source[j]: the value's entry in the event buffer, or -1 - the run of the range table; a list without
                    values has no entries
-    present        attributes of the event, `count[0]` of them
+    present        attributes of the event, `count[0]` of them; `count[1]` events were seen so
+                   far, `count[2]` attributes of this one are VARIOUS
 
 Invariant: attributes that the event seen last lacks are ABSENT.
 """
@@ -19,20 +20,22 @@ from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
-from eligo.index.dynamic.rows import (
+from eligo.index.dynamic.line import (
+    BITS,
     BOOLEAN,
     MAX,
     MIN,
+    NOWHERE,
     NUMBER,
-    SHORT_MAX,
-    SHORT_MIN,
+    SEVERAL,
     STRING,
     TIME,
+    TOP,
+    ZERO,
     bits_of,
-    high_coordinate,
-    low_coordinate,
-    short_place,
+    place_of,
 )
+from eligo.index.dynamic.rows import TINY_ATTRIBUTES, high_coordinate, low_coordinate
 from eligo.jit import define_handle, float_of, inline, kernel
 
 ABSENT, VARIOUS = 5, 6
@@ -49,7 +52,7 @@ class KeySight(structref.StructRefProxy):
 
 
 _FIELDS = (
-    "kind", "at", "short", "first", "stop", "entry_kind", "low", "high", "short_low", "short_high", "source", "present",
+    "kind", "at", "place", "first", "stop", "entry_kind", "low", "high", "low_place", "high_place", "source", "present",
     "count",
 )  # fmt: skip
 define_handle(KeySight, KeySightType, _FIELDS)
@@ -57,9 +60,9 @@ define_handle(KeySight, KeySightType, _FIELDS)
 
 @kernel
 def make_key_sight(  # type: ignore[no-untyped-def]
-    kind, at, short, first, stop, entry_kind, low, high, short_low, short_high, source, present, count
+    kind, at, place, first, stop, entry_kind, low, high, low_place, high_place, source, present, count
 ):
-    return KeySight(kind, at, short, first, stop, entry_kind, low, high, short_low, short_high, source, present, count)
+    return KeySight(kind, at, place, first, stop, entry_kind, low, high, low_place, high_place, source, present, count)
 
 
 def no_key_sight(attributes: int, entries: int) -> object:
@@ -67,7 +70,7 @@ def no_key_sight(attributes: int, entries: int) -> object:
     return make_key_sight(
         np.full(attributes, ABSENT, np.uint8),
         np.zeros(attributes, np.int64),
-        np.zeros(attributes, np.int64),
+        np.full(max(attributes, TINY_ATTRIBUTES), NOWHERE, np.uint32),  # whatever a word taken for a check could name
         np.zeros(attributes, np.int32),
         np.zeros(attributes, np.int32),
         np.zeros(4 * entries, np.uint8),
@@ -77,7 +80,7 @@ def no_key_sight(attributes: int, entries: int) -> object:
         np.zeros(4 * entries, np.int64),
         np.zeros(4 * entries, np.int64),
         np.zeros(attributes, np.int32),
-        np.zeros(1, np.int64),
+        np.zeros(3, np.int64),
     )
 
 
@@ -96,16 +99,27 @@ def coordinate(kind, key, e):  # type: ignore[no-untyped-def]
 
 
 @inline
+def range_places(kind, low, high):  # type: ignore[no-untyped-def]
+    """First and last place of the values low … high."""
+    base = np.int64(kind) << BITS
+    first = base | 1 if low == MIN or kind == TIME else place_of(kind, low)
+    if high == MAX or kind == TIME:
+        return first, base | (TOP - 1)
+    # Just below 0 is the slot of -0.0, where no value is.
+    return first, np.int64(ZERO - 1) if kind == NUMBER and high == -1 else place_of(kind, high)
+
+
+@inline
 def see_keys(e, event, s):  # type: ignore[no-untyped-def]
     """Turn the sight of the event before into that of an event of the buffer; how many attributes it has."""
     kinds, at, first, stop, present = s.kind, s.at, s.first, s.stop, s.present
     entry_kind, low, high, source = s.entry_kind, s.low, s.high, s.source
-    short, lowest, highest = s.short, s.short_low, s.short_high
+    place, lowest, highest = s.place, s.low_place, s.high_place
     offsets, meta, keys, range_offsets, runs = e.offsets, e.meta, e.key, e.range_offsets, e.range_runs
     for i in range(s.count[0]):
-        kinds[present[i]] = ABSENT
+        kinds[present[i]], place[present[i]] = ABSENT, NOWHERE
     known = len(kinds)
-    n = k = 0
+    n = k = several = 0
     j, end = offsets[event], offsets[event + 1]
     while j < end:
         a = meta[j] >> 8
@@ -127,14 +141,13 @@ def see_keys(e, event, s):  # type: ignore[no-untyped-def]
                                 high[n] = max(high[n], ordered_float(bits_of(np.float64(runs[r, 4] - 1))))
                         elif v == STRING:
                             low[n], high[n] = MIN, MAX  # a part of the alphabet has no coordinates
-                        lowest[n] = SHORT_MIN if low[n] == MIN or v == TIME else short_place(v, low[n])
-                        highest[n] = SHORT_MAX if high[n] == MAX or v == TIME else short_place(v, high[n])
+                        lowest[n], highest[n] = range_places(v, low[n], high[n])
                         n += 1
                 values += 2
             elif kind != codes.NO_VALUE:
                 entry_kind[n], low[n] = coordinate(kind, key, e)
                 high[n], source[n] = low[n], j
-                lowest[n] = highest[n] = short_place(entry_kind[n], low[n])
+                lowest[n] = highest[n] = place_of(entry_kind[n], low[n])
                 n += 1
                 values += 1
             j += 1
@@ -142,10 +155,14 @@ def see_keys(e, event, s):  # type: ignore[no-untyped-def]
             n = begin  # no rule speaks of it
             continue
         first[a], stop[a] = begin, n
-        kinds[a] = entry_kind[begin] if values == 1 else VARIOUS
         if values == 1:
-            at[a], short[a] = low[begin], lowest[begin]
+            kinds[a], at[a], place[a] = entry_kind[begin], low[begin], lowest[begin]
+        else:
+            kinds[a], place[a] = VARIOUS, SEVERAL
+            several += 1
         present[k] = a
         k += 1
     s.count[0] = k
+    s.count[1] += 1
+    s.count[2] = several
     return k

@@ -1,0 +1,148 @@
+"""The short line: 24 bits for nearly every value that rules name, so that a check fits one word.
+
+    place    kind of value << 21 | part
+    part     of a number n that is whole and within ±2^19: 2^20 + 2n; of one between n and n + 1: one more
+             of a Boolean or a string: its coordinate + 1
+             0 is no value's: a bound below all; TOP neither: one above all; TOP - 1: what the line cannot tell apart
+    NOWHERE  the place of an attribute that an event lacks; SEVERAL: of one with several values, a range, or none
+
+Every bound at a whole number, open or closed, has a place of its own, and a value lies on the same side of it on the
+line as by itself. Bounds elsewhere, and times, have none: their checks are long.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from eligo.jit import float_of, inline
+
+NUMBER, BOOLEAN, TIME, STRING, ANY = 0, 1, 2, 3, 4
+MIN, MAX = -(2**63), 2**63 - 1
+BITS = 21
+TOP = (1 << BITS) - 1
+ZERO = 1 << (BITS - 1)
+NOWHERE, SEVERAL = 0xFFFFFE, 0xFFFFFF
+_LOWEST, _HIGHEST = -(2.0 ** (BITS - 2)) + 1, 2.0 ** (BITS - 2) - 2  # whole numbers with a place of their own
+
+
+@intrinsic
+def bits_of(context, value):  # type: ignore[no-untyped-def]
+    """The bits of a float."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def leading_zeros(context, word):  # type: ignore[no-untyped-def]
+    """How many first bits are not set; the word must not be 0."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctlz(arguments[0], cgutils.true_bit)
+
+    return types.uint64(types.uint64), generate
+
+
+@inline
+def ordered_bits_of(value):  # type: ignore[no-untyped-def]
+    """The bits of a float as an integer of the same order."""
+    bits = bits_of(value + 0.0)
+    return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+@inline
+def float_bits(ordered):  # type: ignore[no-untyped-def]
+    """The float of which these are the ordered bits."""
+    return float_of(ordered if ordered >= 0 else ordered ^ np.int64(0x7FFFFFFFFFFFFFFF))
+
+
+@inline
+def number_part(coordinate):  # type: ignore[no-untyped-def]
+    value = float_bits(coordinate)
+    if value < _LOWEST:
+        return np.int64(1)
+    if value > _HIGHEST:
+        return np.int64(TOP - 1)
+    below = np.floor(value)
+    return np.int64(ZERO) + 2 * np.int64(below) + np.int64(below != value)
+
+
+@inline
+def place_of(kind, coordinate):  # type: ignore[no-untyped-def]
+    """Where a value lies."""
+    if kind == NUMBER:
+        return number_part(coordinate)
+    if kind == TIME or not 0 <= coordinate < TOP - 2:
+        return np.int64(kind) << BITS | np.int64(TOP - 1)
+    return np.int64(kind) << BITS | (coordinate + 1)
+
+
+@inline
+def is_own_place(part):  # type: ignore[no-untyped-def]
+    """Whether a part is that of a whole number alone."""
+    return part & 1 == 0 and 1 < part < TOP - 1
+
+
+@inline
+def low_place(kind, coordinate):  # type: ignore[no-untyped-def]
+    """The place of a lower bound, or -1: it has none."""
+    base = np.int64(kind) << BITS
+    if coordinate == MIN:
+        return base
+    if kind != NUMBER:
+        return base | (coordinate + 1) if 0 <= coordinate < TOP - 3 and kind != TIME else np.int64(-1)
+    if coordinate == -1:
+        return np.int64(ZERO)  # the slot of -0.0, where no value is
+    part = number_part(coordinate)
+    if is_own_place(part):
+        return part
+    part = number_part(coordinate - 1)  # an open bound lies one above a whole number
+    return part + 1 if is_own_place(part) else np.int64(-1)
+
+
+@inline
+def high_place(kind, coordinate):  # type: ignore[no-untyped-def]
+    """The place of an upper bound, or -1: it has none."""
+    base = np.int64(kind) << BITS
+    if coordinate == MAX:
+        return base | TOP
+    if kind != NUMBER:
+        return base | (coordinate + 1) if 0 <= coordinate < TOP - 3 and kind != TIME else np.int64(-1)
+    if coordinate == -1:
+        return np.int64(ZERO - 1)
+    part = number_part(coordinate)
+    if is_own_place(part):
+        return part
+    part = number_part(coordinate + 1)
+    return part - 1 if is_own_place(part) else np.int64(-1)
+
+
+@inline
+def low_at(place):  # type: ignore[no-untyped-def]
+    """The coordinate of the lower bound at a place."""
+    part, kind = place & TOP, place >> BITS
+    if part == 0:
+        return np.int64(MIN)
+    if part == TOP:
+        return np.int64(MAX)
+    if kind != NUMBER:
+        return part - 1
+    return ordered_bits_of(np.float64((part - ZERO) >> 1)) + (part & 1)
+
+
+@inline
+def high_at(place):  # type: ignore[no-untyped-def]
+    """The coordinate of the upper bound at a place."""
+    part, kind = place & TOP, place >> BITS
+    if part == 0:
+        return np.int64(MIN)
+    if part == TOP:
+        return np.int64(MAX)
+    if kind != NUMBER:
+        return part - 1
+    return ordered_bits_of(np.float64((part - ZERO + 1) >> 1)) - (part & 1)
