@@ -4,6 +4,8 @@ experiments  every figure of the papers, one line each       campaign   their po
 prepare      rules compiled and events encoded, once         harness    one comparison from beginning to end
 contenders   whoever matches: our indexes, and others        verify     all say the same, and so does the reference
 timing       everyone in turn, again and again               inserts    single additions
-results      the file                                        tables, report, plots, page   what is made of it
+replacing    all rules of an index replaced, and back        mixing     updates among matches, through the matcher
+results      the file                                        tables, changes, verdicts, report, plots, page   what is
+                                                             made of it
 foundation   figures of the matcher itself                   machine, progress
 """

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eligo.bench import results
+from eligo.bench import harness, mixing, replacing, results
 from eligo.bench.contenders.base import UnfitError
 from eligo.bench.experiment import Experiment, Point
 from eligo.bench.experiments import EXPERIMENTS
-from eligo.bench.harness import Task, run
+from eligo.bench.harness import Task
 from eligo.bench.machine import describe
 from eligo.bench.progress import Progress
 from eligo.errors import OptionError
@@ -109,7 +109,10 @@ def task_of(experiment: Experiment, point: Point, wish: Wish) -> Task:
         outside_rules=wish.outside_rules,
         outside_events=wish.outside_events,
         left_out=left_out,
-        options=dict(wish.options or {}),
+        options={**point.options, **(wish.options or {})},
+        settings=experiment.settings(),
+        method=experiment.method,
+        other=experiment.other,
     )
 
 
@@ -146,10 +149,10 @@ def run_all(
         content["experiments"].append(entry)
         for point, task in _tasks(experiment, wish):
             head = {"label": point.label, "x": point.x, "task": as_json(task)}
-            before = next((old for old in done if all(old.get(key) == value for key, value in head.items())), None)
+            before = [old for old in done if _is_of(old, head)]
             # A point that is still to come has its place already, so that the order is that of the experiment.
-            entry["points"].append(before or head)
-            if before is None:
+            entry["points"] += before or [head]
+            if not before:
                 waiting.append((experiment, entry, point, task))
     alone = len(waiting) == 1 and not waiting[0][0].vary
     for experiment, entry, point, task in waiting:
@@ -157,10 +160,10 @@ def run_all(
         progress.say(f"{title}: {task.rules:,} rules, {task.events:,} events")
         figures = _measured(task, progress, entry, point, alone)
         place = next(i for i, head in enumerate(entry["points"]) if head["task"] == as_json(task))
-        if figures is None:
-            del entry["points"][place]
+        head = entry["points"][place]
+        entry["points"][place : place + 1] = [head | one for one in figures]
+        if not figures:
             continue
-        entry["points"][place] |= figures
         results.write(path, _finished(content))
     return _finished(content)
 
@@ -187,10 +190,15 @@ def _tasks(experiment: Experiment, wish: Wish) -> Iterable[tuple[Point, Task]]:
         yield point, task
 
 
-def _measured(
-    task: Task, progress: Progress, entry: dict[str, Any], point: Point, alone: bool
-) -> dict[str, Any] | None:
-    """The figures, or None for a point that the workload refuses, or where nobody can take part: others may be fine."""
+def run(task: Task, progress: Progress) -> list[dict[str, Any]]:
+    """The figures of a task: one point, or as many as its method has along the axis, each with label and x."""
+    if task.method == "replace":
+        return replacing.run(task, progress)
+    return mixing.run(task, progress) if task.method == "mix" else [harness.run(task, progress)]
+
+
+def _measured(task: Task, progress: Progress, entry: dict[str, Any], point: Point, alone: bool) -> list[dict[str, Any]]:
+    """The figures; none for a point that the workload refuses, or where nobody can take part: others may be fine."""
     try:
         return run(task, progress)
     except (OptionError, UnfitError) as error:
@@ -198,12 +206,20 @@ def _measured(
             raise
         progress.say(f"left out: {error}")
         entry["left_out"] = {**entry["left_out"], point.label: str(error)}
-        return None
+        return []
 
 
 def as_json(task: Task) -> dict[str, Any]:
-    """A task as a result file has it, where tuples are lists."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(task).items()}
+    """A task as a result file has it, where tuples are lists; of what few tasks have, only what this one has."""
+    values = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(task).items()}
+    usual = {"settings": [], "method": "compare", "other": {}}
+    return {key: value for key, value in values.items() if key not in usual or value != usual[key]}
+
+
+def _is_of(old: dict[str, Any], head: dict[str, Any]) -> bool:
+    """Whether a point of a file is the one that would be measured, or one of those that it would become."""
+    keys = ("task",) if "method" in head["task"] else head
+    return all(old.get(key) == head[key] for key in keys)
 
 
 def _done(path: Path) -> list[dict[str, Any]]:

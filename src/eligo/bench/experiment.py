@@ -5,6 +5,12 @@
     indexes    all that the paper compares, whether they exist yet or not; those that do not are left out and named
     subject    who the experiment is about: without one of these it cannot run
     needs      what else has to exist first; "" when the harness is enough
+    options    of indexes and evaluators: each contender takes part once for each value, or combination of them; who has
+               no such option is left out
+    across     the option that is along the axis, the points being lines; "": points along it, contenders being lines
+    method     how it is measured. compare: everyone on the same work (harness.py); replace: rules of one workload by
+               those of another, one by one (replacing.py); mix: updates among matches (mixing.py)
+    other      of replace: parameters of the second workload, where they differ
 
 The table of them all is `experiments.py`.
 """
@@ -12,19 +18,24 @@ The table of them all is `experiments.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 Parameters = dict[str, Any]
 
+FRESH = ", built anew"  # of replace, behind the name of an index: the one that it is compared with
+LONGEST = 50e6  # of mix: nanoseconds that nobody should have to wait
+
 
 @dataclass(frozen=True)
 class Point:
-    """One run of an experiment: `label` and `x` on its axis, parameters beyond the fixed ones."""
+    """One run of an experiment: `label` and `x` on its axis, parameters and options beyond the fixed ones."""
 
     label: str = ""
     x: float | None = None
     parameters: Parameters = field(default_factory=dict)
     workload: str = ""  # where it is another than the experiment's
+    options: Parameters = field(default_factory=dict)  # of indexes and evaluators, for those who have them
 
 
 @dataclass(frozen=True)
@@ -44,11 +55,21 @@ class Experiment:
     needs: str = ""
     orders: dict[str, tuple[str, ...]] = field(default_factory=dict)  # point to fastest first, as the paper found it
     limits: dict[str, float] = field(default_factory=dict)  # what has to be kept: build_s, bytes
+    options: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    across: str = ""
+    method: str = "compare"
+    other: Parameters = field(default_factory=dict)
 
     def points(self) -> list[Point]:
         """What to run; one point where nothing varies."""
         given = [v if isinstance(v, Point) else Point(_label(v), float(v), {self.vary: v}) for v in self.values]
         return given or [Point()]
+
+    def settings(self) -> tuple[Parameters, ...]:
+        """The combinations of options, each a contender of its own; none where no option varies."""
+        if not self.options:
+            return ()
+        return tuple(dict(zip(self.options, some, strict=True)) for some in product(*self.options.values()))
 
     def entry(self) -> dict[str, Any]:
         """The head of its entry in a result file."""
@@ -60,6 +81,9 @@ class Experiment:
             "measure": self.measure,
             "orders": {label: list(order) for label, order in self.orders.items()},
             "limits": self.limits,
+            "across": self.across,
+            "method": self.method,
+            "subject": list(self.subject),
         }
 
 

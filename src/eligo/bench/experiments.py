@@ -82,16 +82,18 @@ DATA_SETS = (
     Point("authors", None, {"rules": 760 * K}, "authors"),
     Point("titles", None, {"rules": 250 * K}, "titles"),
 )
-CAPACITY = "the capacity of be-tree's leaves as an option"
+CAPACITIES = {"max_cap": (5, 20, 80, 160, 320)}  # the paper's, and one more
+SELDOM = tuple(Point(f"{match:.3g}%", match, {"match": match / 100}) for match in (0.1, 1, 10))
 
 _BE_TREE = [
     Experiment(
-        "be-tree/fig4", "match time by capacity of leaves, for several match probabilities", "begen", begen(),
-        "max_cap", (5, 20, 80, 160), BE, subject=("be-tree",), needs=CAPACITY,
+        "be-tree/fig4", "match time by capacity of l-nodes, for several match probabilities", "begen",
+        begen(events=200), "match", SELDOM, ("be-tree",), subject=("be-tree",), measure="index",
+        options=CAPACITIES, across="max_cap",
     ),
     Experiment(
-        "be-tree/table4", "the best capacity of leaves by match probability", "begen", begen(), "match",
-        (0.001, 0.01, 0.1), BE, subject=("be-tree",), needs=CAPACITY,
+        "be-tree/table4", "the best capacity of l-nodes by match probability", "begen", begen(events=200), "match",
+        SELDOM, ("be-tree", "be-tree-batch"), subject=("be-tree",), measure="index", options=CAPACITIES,
     ),
     Experiment("be-tree/table5", "time to build, and size", "begen", {}, "data", DATA_SETS, BE, measure="build"),
     *pair(
@@ -140,12 +142,29 @@ _BE_TREE = [
     ),
     *[
         Experiment(
-            f"be-tree/fig13{letter}", f"match time while all rules are replaced, {change}", "begen",
-            begen(match=0.001), indexes=("be-tree",), subject=("be-tree",),
-            needs="an index that is natively dynamic, and rules that are replaced one by one",
+            f"be-tree/fig13{letter}", f"match time while rules are replaced, {here} to {there} and back", "begen",
+            begen(match=0.001, zipf=start, events=512), f"share of the rules that are {there}", (),
+            ("be-tree", "pst-bloom", "pst-hash"), subject=("be-tree",), measure="index", method="replace",
+            other={"zipf": end},
         )
-        for letter, change in (("a", "uniform to Zipf and back"), ("b", "Zipf to uniform and back"))
+        for letter, here, there, start, end in (
+            ("a", "uniform", "Zipf", 0.0, ZIPF), ("b", "Zipf", "uniform", ZIPF, 0.0),
+        )
     ],
+    Experiment(
+        "be-tree/mixed", "one update to nine matches through the matcher", "begen", begen(match=0.001, events=90 * K),
+        "who works", (), ("be-tree",), measure="pause", method="mix",
+    ),
+    Experiment(
+        "be-tree/summary", "BE-Tree beside the classic indexes", "begen", begen(), "case",
+        (
+            Point("uniform 1%", None, {"zipf": 0.0, "match": 0.01}),
+            Point("uniform 0.1%", None, {"zipf": 0.0, "match": 0.001}),
+            Point("Zipf 1%", None, {"zipf": ZIPF, "match": 0.01}),
+            Point("Zipf 0.1%", None, {"zipf": ZIPF, "match": 0.001}),
+        ),
+        (*CLASSIC, "be-tree", "be-tree-batch"), subject=("be-tree", "be-tree-batch"), measure="index",
+    ),
 ]  # fmt: skip
 
 DIMENSIONS = (100, 300, K, 3 * K, 10 * K, 30 * K)

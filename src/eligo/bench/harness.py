@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from eligo.bench.contenders.base import Contender, UnfitError
 from eligo.bench.contenders.indexed import Indexed
@@ -25,10 +25,19 @@ from eligo.bench.timing import clock_cost, measure, speedups, summary
 from eligo.bench.verify import verify
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
-from eligo.options import validated
+from eligo.options import declared, validated
 from eligo.workload.base import Workload, generate
 
 _WARM_RULES, _WARM_EVENTS, _WARM_INSERTS = 500, 8, 150  # as many as it takes for small segments to be merged
+
+
+class Entrant(NamedTuple):
+    """Who is measured: an index with an evaluator, and options of its own."""
+
+    name: str
+    kind: str  # of index
+    evaluator: str
+    setting: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -50,9 +59,12 @@ class Task:
     outside_events: int = 100
     left_out: dict[str, str] = field(default_factory=dict)  # who should have taken part, and why not
     options: dict[str, Any] = field(default_factory=dict)  # each for those whose index or evaluator has it
+    settings: tuple[dict[str, Any], ...] = ()  # options that vary: who has them takes part once for each
+    method: str = "compare"  # experiment.py says which there are
+    other: dict[str, Any] = field(default_factory=dict)  # parameters of a second workload
 
     def pairs(self) -> list[tuple[str, str, str]]:
-        """Name, index and evaluator of every contender; the evaluator is named where there are several."""
+        """Name, index and evaluator; the evaluator is named where there are several."""
         names = tuple(dict.fromkeys(self.indexes)) or tuple(INDEXES.all())
         several = len(self.evaluators) > 1
         return [
@@ -60,6 +72,23 @@ class Task:
             for index in names
             for evaluator in dict.fromkeys(self.evaluators)
         ]
+
+    def entrants(self) -> list[Entrant]:
+        """Every contender; its options are part of its name where they vary, and who has none of them is not there."""
+        if not self.settings:
+            return [Entrant(*pair, {}) for pair in self.pairs()]
+        return [
+            Entrant(" ".join((name, *(f"{k} {v}" for k, v in setting.items()))), index, evaluator, setting)
+            for name, index, evaluator in self.pairs()
+            for setting in self.settings
+            if setting.keys() <= declared((INDEXES.get(index), EVALUATORS.get(evaluator))).keys()
+        ]
+
+    def without(self) -> dict[str, str]:
+        """Who lacks the options that vary, and is left out."""
+        names = " and ".join(dict.fromkeys(name for setting in self.settings for name in setting))
+        there = {(entrant.kind, entrant.evaluator) for entrant in self.entrants()}
+        return {name: f"it has no option {names}" for name, i, e in self.pairs() if (i, e) not in there}
 
 
 def run(task: Task, progress: Progress) -> dict[str, Any]:
@@ -70,14 +99,17 @@ def run(task: Task, progress: Progress) -> dict[str, Any]:
         task.workload, **task.parameters, rules=task.rules + task.inserts, events=task.events, seed=task.seed
     )
     generated = time.perf_counter() - started
-    pairs = task.pairs()
-    validated(task.options, [kind for _, i, e in pairs for kind in (INDEXES.get(i), EVALUATORS.get(e))])
-    progress.stage("warming kernels", len(pairs))
+    entrants = task.entrants()
+    validated(task.options, [kind for _, i, e in task.pairs() for kind in (INDEXES.get(i), EVALUATORS.get(e))])
+    if not entrants:
+        raise UnfitError("; ".join(f"{name} cannot take part: {why}" for name, why in task.without().items()))
+    progress.stage("warming kernels", len(entrants))
     _warm(workload, task, progress)
     progress.stage("compiling rules and encoding events")
     prepared = prepare(workload, task.rules, task.events, task.absent)
     contenders: list[Contender] = [
-        Indexed(prepared, index, evaluator, name, options=task.options) for name, index, evaluator in pairs
+        Indexed(prepared, index, evaluator, name, options=task.options | setting)
+        for name, index, evaluator, setting in entrants
     ]
     point: dict[str, Any] = {
         "workload": task.workload,
@@ -93,9 +125,12 @@ def run(task: Task, progress: Progress) -> dict[str, Any]:
         "generate_s": generated,
         **prepared.figures,
         "clock_ns": clock_cost(),
-        "left_out": dict(task.left_out),
+        "left_out": task.left_out | task.without(),
     }
     point |= _compare(prepared, contenders, task, progress, point["left_out"])
+    for entrant in entrants:
+        if entrant.setting and entrant.name in point["contenders"]:
+            point["contenders"][entrant.name] |= {"index": entrant.kind, "setting": entrant.setting}
     if task.inserts:
         more = texts(workload, range(task.rules, task.rules + task.inserts))
         measured = [contender for contender in contenders if contender.name in point["contenders"]]
@@ -113,8 +148,8 @@ def run(task: Task, progress: Progress) -> dict[str, Any]:
 def _warm(workload: Workload, task: Task, progress: Progress) -> None:
     """Run everything once on a few rules: a kernel is compiled, or loaded, at its first call."""
     few = prepare(workload, min(task.rules, _WARM_RULES), min(task.events, _WARM_EVENTS), task.absent)
-    for name, index, evaluator in task.pairs():
-        contender = Indexed(few, index, evaluator, name, options=task.options)
+    for name, index, evaluator, setting in task.entrants():
+        contender = Indexed(few, index, evaluator, name, options=task.options | setting)
         try:
             contender.read()
         except UnfitError:
@@ -133,8 +168,8 @@ def _with_outsiders(workload: Workload, task: Task, progress: Progress) -> dict[
     rules, events = min(task.rules, task.outside_rules), min(task.events, task.outside_events)
     prepared = prepare(workload, rules, events, task.absent)
     contenders: list[Contender] = [
-        Indexed(prepared, index, evaluator, name, from_dicts=True, options=task.options)
-        for name, index, evaluator in task.pairs()
+        Indexed(prepared, index, evaluator, name, from_dicts=True, options=task.options | setting)
+        for name, index, evaluator, setting in task.entrants()
     ]
     contenders += [OUTSIDE[name](prepared) for name in task.outside]
     section: dict[str, Any] = {"rules": rules, "events": events, "left_out": {}}

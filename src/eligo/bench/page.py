@@ -7,7 +7,8 @@ from html import escape
 from typing import Any
 
 from eligo.bench.plots import outside_plot, plot
-from eligo.bench.report import everything, notes
+from eligo.bench.report import notes
+from eligo.bench.verdicts import everything
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111; }

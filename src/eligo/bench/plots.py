@@ -10,7 +10,8 @@ import io
 import re
 from typing import Any, Final
 
-from eligo.bench.tables import MEASURES, shown, value_of
+from eligo.bench.experiment import FRESH, LONGEST
+from eligo.bench.tables import MEASURES, duration, series, shown, value_of
 from eligo.errors import OptionError
 
 # Okabe and Ito's colours, which colour-blind readers tell apart, and black.
@@ -23,14 +24,20 @@ _KNOWN: Final = (
     "dict", "lambdas", "rule-engine", "zen-engine", "cel",
 )  # fmt: skip
 _GAP: Final = 11.0  # points between the names at the ends of lines
+_TICKS: Final = 12  # most labels along an axis
+_LETTER: Final = 0.0102  # of the width of a figure
 
 
 def plot(experiment: dict[str, Any], machine: str, format: str = "svg") -> bytes:
     """One experiment as a picture: lines where something varies, else a dot for each contender."""
     measure, points = experiment["measure"], experiment["points"]
     lines = experiment["varied"] and len(points) > 1
-    figure, axes = _figure(0.8 if lines else 0.94)
-    if lines:
+    waits = measure == "pause"
+    longest = max(map(len, series(experiment).lines), default=0) if lines and not waits else 0
+    figure, axes = _figure(0.94 if waits or not lines else min(0.8, 0.925 - _LETTER * longest), 0.3 if waits else 0.15)
+    if waits:
+        _waits(axes, points)
+    elif lines:
         _lines(axes, experiment, measure)
     else:
         _dots(axes, {n: value_of(measure, points[0], f) for n, f in points[0]["contenders"].items()}, measure)
@@ -50,6 +57,8 @@ def outside_plot(section: dict[str, Any], name: str, machine: str, format: str =
 def style(name: str, position: int) -> dict[str, Any]:
     """Colour, marker and dash of a contender: by its name where that is known, else by its place."""
     base, _, evaluator = name.partition("+")
+    if name.endswith(FRESH):  # what it is compared with: of the same colour, and lighter to look at
+        return style(name.removesuffix(FRESH), position) | {"marker": "", "linestyle": (0, (1, 1.5))}
     number = _KNOWN.index(base) if base in _KNOWN and not evaluator else position
     return {
         "color": _COLOURS[number % len(_COLOURS)],
@@ -58,7 +67,7 @@ def style(name: str, position: int) -> dict[str, Any]:
     }
 
 
-def _figure(right: float) -> tuple[Any, Any]:
+def _figure(right: float, left: float = 0.15) -> tuple[Any, Any]:
     """An empty figure with room for names up to `right`, or beyond it for those at the ends of lines."""
     try:
         import matplotlib
@@ -68,7 +77,7 @@ def _figure(right: float) -> tuple[Any, Any]:
     matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
     matplotlib.rcParams["font.size"] = 9
     figure = Figure(figsize=(7.6, 4.4))
-    figure.subplots_adjust(left=0.15, right=right, top=0.85, bottom=0.13)
+    figure.subplots_adjust(left=left, right=right, top=0.85, bottom=0.13)
     return figure, figure.add_subplot()
 
 
@@ -87,26 +96,25 @@ def _drawn(figure: Any, axes: Any, title: str, workload: str, machine: str, form
 
 
 def _lines(axes: Any, experiment: dict[str, Any], measure: str) -> None:
-    points = experiment["points"]
-    numeric = all(point["x"] is not None for point in points)
-    xs = [point["x"] if numeric else place for place, point in enumerate(points)]
-    names = list(dict.fromkeys(name for point in points for name in point["contenders"]))
+    drawn = series(experiment)
+    numeric = drawn.xs is not None
+    xs: list[float] = drawn.xs or [float(place) for place in range(len(drawn.marks))]
     ends: list[tuple[str, float, float, str]] = []
-    for position, name in enumerate(names):
-        known = [
-            (x, value_of(measure, point, point["contenders"][name]))
-            for x, point in zip(xs, points, strict=True)
-            if name in point["contenders"]
-        ]
+    for position, (name, values) in enumerate(drawn.lines.items()):
+        known = [(xs[mark], value) for mark, value in values.items()]
         look = style(name, position)
         axes.plot(*zip(*known, strict=True), markersize=5.5, linewidth=1.6, markerfacecolor="white", **look)
         ends.append((name, *known[-1], look["color"]))
-    axes.set_yscale("log")
+    if experiment.get("method") == "replace":
+        axes.set_ylim(0, 1.1 * max(value for values in drawn.lines.values() for value in values.values()))
+    else:
+        axes.set_yscale("log")
     if numeric and min(xs) > 0 and max(xs) / min(xs) >= 8:
         axes.set_xscale("log")
-    axes.set_xticks(xs, [point["label"] for point in points])
+    every = -(-len(xs) // _TICKS)  # where there are many marks, some of them
+    axes.set_xticks(xs[::every], drawn.marks[::every])
     axes.minorticks_off()
-    axes.set_xlabel(experiment["varied"])
+    axes.set_xlabel(drawn.axis)
     _value_axis(axes, measure, axes.yaxis)
     _name_ends(axes, ends, max(xs))
 
@@ -168,12 +176,40 @@ def _dots(axes: Any, values: dict[str, float], measure: str) -> None:
     _value_axis(axes, measure, axes.xaxis)
 
 
+def _waits(axes: Any, points: list[dict[str, Any]]) -> None:
+    """A line for each operation in each case, from its median to the longest time, with the limit across."""
+    looks = {"p50": "o", "p99": "s", "longest": "D"}
+    several = len(points[0]["contenders"]) > 1
+    rows = [
+        (f"{name}, " * several + f"{point['label']}: {operation}", [one[f"{what}_ns"] for what in looks])
+        for point in reversed(points)
+        for name, figures in reversed(point["contenders"].items())
+        for operation, one in reversed(figures["operations"].items())
+    ]
+    for height, (_, times) in enumerate(rows):
+        axes.plot(times, [height] * len(times), color="#bbbbbb", linewidth=1, zorder=1)
+        for (what, marker), value in zip(looks.items(), times, strict=True):
+            axes.plot([value], [height], linestyle="none", marker=marker, color=_COLOURS[1], markersize=6)
+            said = f"{what} {duration(value)}" if height == len(rows) - 1 else duration(value)
+            above = 7 if what != "p99" else -13  # two that are close must not cover each other
+            axes.annotate(said, (value, height), xytext=(0, above), textcoords="offset points", ha="center", fontsize=7)
+    axes.axvline(LONGEST, color=_COLOURS[2], linestyle=_DASHES[1], linewidth=1)
+    axes.annotate(duration(LONGEST), (LONGEST, -0.6), xytext=(4, 0), textcoords="offset points", color=_COLOURS[2])
+    axes.set_xscale("log")
+    axes.set_xlim(min(min(times) for _, times in rows) / 2, 2 * max(LONGEST, *(max(times) for _, times in rows)))
+    axes.set_yticks(range(len(rows)), [label for label, _ in rows])
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    _value_axis(axes, "pause", axes.xaxis)
+    axes.set_xlabel("time of an operation")
+
+
 def _value_axis(axes: Any, measure: str, axis: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(base=10, subs=(1.0,), numticks=12))
     low, high = axis.get_view_interval()
-    if high / max(low, 1e-12) < 30:  # less than two decades: more marks are needed to read anything
+    if axis.get_scale() == "log":
+        axis.set_major_locator(LogLocator(base=10, subs=(1.0,), numticks=12))
+    if axis.get_scale() == "log" and high / max(low, 1e-12) < 100:  # so few marks would not do to read anything
         axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: re.sub(r"\.0+(?!\d)", "", shown(measure, value))))
     axis.set_minor_formatter(NullFormatter())

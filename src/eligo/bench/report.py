@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eligo.bench import tables
+from eligo.bench.verdicts import everything
 
 HEAD = """# Performance
 
@@ -61,20 +62,6 @@ def _experiment(experiment: dict[str, Any]) -> Iterator[str]:
         yield ""
 
 
-def everything(experiment: dict[str, Any]) -> Iterator[tables.Table]:
-    """All tables of an experiment, for a page."""
-    table = tables.varied(experiment)
-    if table is not None:
-        yield table
-    for point in experiment["points"]:
-        prefix = f"{point['label']}: " if point["label"] else ""
-        some = tables.detailed(point) if tables.in_full(experiment) else []
-        some += tables.judgement(point, experiment)
-        some += [tables.outside(point["outside"])] if "outside" in point else []
-        for title, columns, rows in some:
-            yield f"{prefix}{title}", columns, rows
-
-
 def notes(experiment: dict[str, Any]) -> Iterator[str]:
     """What a reader has to know about an experiment: parameters, what was verified, who was left out."""
     points = experiment["points"]
@@ -85,17 +72,11 @@ def notes(experiment: dict[str, Any]) -> Iterator[str]:
     shown = ", ".join(f"{name} {_value(value)}" for name, value in fixed.items() if value is not None)
     workloads = " and ".join(dict.fromkeys(f"`{point['workload']}`" for point in points))
     first = points[0]
-    events = min(point["verified"]["events"] for point in points)
-    pairs = min(point["verified"]["reference_pairs"] for point in points)
     scale = f" At scale {experiment['scale']:g}." if experiment.get("scale", 1) != 1 else ""
     yield f"Workload {workloads}: {shown}.{scale} Absent attributes: {first['absent']}."
-    yield (
-        f"All contenders gave the same rules for {tables.plural(events, 'event')}, and the reference agreed on "
-        f"{pairs:,} pairs of an event and a rule; {tables.plural(first['repeat'], 'repetition')}. What all indexes "
-        f"share takes {tables.size(first['shared_bytes'])}; encoding an event takes "
-        f"{tables.duration(first['encode_ns'])} in a table and {tables.duration(first['encode_dict_ns'])} as a dict; "
-        f"reading the clock adds {first['clock_ns']:.0f} ns to a phase."
-    )
+    method = experiment.get("method", "compare")
+    other = ", ".join(f"{name} is {_value(value)}" for name, value in first.get("other", {}).items())
+    yield _compared(points) if method == "compare" else _ABOUT[method].format(**first | {"other": other})
     gone = {**experiment["left_out"]}
     for point in points:
         where = f" at {experiment['varied']} {point['label']}" if point["label"] else ""
@@ -114,6 +95,35 @@ def notes(experiment: dict[str, Any]) -> Iterator[str]:
     }
     if remarks and len(points) == 1:
         yield "Notes of the indexes: " + "; ".join(sorted(remarks)) + "."
+
+
+_ABOUT = {
+    "replace": (
+        "Rules are replaced one by one by those of a second workload, where {other}, and then back; half of the "
+        "{events:,} events are of either. The index adjusts itself after each update and after some hundred events. At "
+        "each point the events run through it and through one built anew over the same rules, in turn, {repeat} times; "
+        "both gave what scan finds among the living rules for all events."
+    ),
+    "mix": (
+        "Through the matcher: {events:,} matches of dicts to lists of ids and {updates:,} updates, half of them "
+        "additions of rules as text, half removals. The garbage collector runs as in any process. Answers were put to "
+        "the reference at the end of each case."
+    ),
+}  # fmt: skip
+
+
+def _compared(points: list[dict[str, Any]]) -> str:
+    """What was verified, and what everyone shares."""
+    first = points[0]
+    events = min(point["verified"]["events"] for point in points)
+    pairs = min(point["verified"]["reference_pairs"] for point in points)
+    return (
+        f"All contenders gave the same rules for {tables.plural(events, 'event')}, and the reference agreed on "
+        f"{pairs:,} pairs of an event and a rule; {tables.plural(first['repeat'], 'repetition')}. What all indexes "
+        f"share takes {tables.size(first['shared_bytes'])}; encoding an event takes "
+        f"{tables.duration(first['encode_ns'])} in a table and {tables.duration(first['encode_dict_ns'])} as a dict; "
+        f"reading the clock adds {first['clock_ns']:.0f} ns to a phase."
+    )
 
 
 def _value(value: object) -> str:

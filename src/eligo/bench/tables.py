@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]  # title, columns, rows
@@ -17,6 +17,7 @@ MEASURES = {
     "evaluations": "predicate evaluations an event",
     "selectivity": "share of the rules that match",
     "insert": "time of a single addition",
+    "pause": "longest time of an operation",
 }
 
 
@@ -38,6 +39,8 @@ def value_of(measure: str, point: dict[str, Any], figures: dict[str, Any]) -> fl
         return float(point["matches"] / point["rules"])
     if measure == "insert":
         return float(figures["insert"]["mean_ms"]) * 1e6
+    if measure == "pause":
+        return float(max(one["longest_ns"] for one in figures["operations"].values()))
     return float(figures["match_ns"]["quiet"])
 
 
@@ -88,22 +91,51 @@ def ratio(speedup: dict[str, Any], what: str) -> str:
 
 
 def varied(experiment: dict[str, Any]) -> Table | None:
-    """Contenders down, points across; None for an experiment in which nothing varies."""
+    """Lines down, marks of the axis across; None for an experiment in which nothing varies."""
     points = experiment["points"]
     if not experiment["varied"] or len(points) < 2:
         return None
-    names = list(dict.fromkeys(name for point in points for name in point["contenders"]))
-    measure = experiment["measure"]
-    rows: list[tuple[str, ...]] = []
-    for name in names:
-        cells = [
-            shown(measure, value_of(measure, point, point["contenders"][name])) if name in point["contenders"] else "–"
-            for point in points
-        ]
-        rows.append((name, *cells))
-    matches = tuple(f"{point['matches']:,.1f}" for point in points)
-    rows.append(("*matches an event*", *matches))
-    return MEASURES[measure], (experiment["varied"], *(point["label"] for point in points)), rows
+    measure, drawn = experiment["measure"], series(experiment)
+    rows: list[tuple[str, ...]] = [
+        (name, *(shown(measure, values[mark]) if mark in values else "–" for mark in range(len(drawn.marks))))
+        for name, values in drawn.lines.items()
+    ]
+    if not experiment.get("across"):
+        rows.append(("*matches an event*", *(f"{point['matches']:,.1f}" for point in points)))
+    return MEASURES[measure], (drawn.axis, *drawn.marks), rows
+
+
+@dataclass
+class Series:
+    """What a plot or a table of several points shows: marks along an axis, and lines with a value at some of them."""
+
+    axis: str
+    marks: list[str]
+    xs: list[float] | None  # places of the marks; None: they are cases, side by side
+    lines: dict[str, dict[int, float]]
+
+
+def series(experiment: dict[str, Any]) -> Series:
+    """Points along the axis and contenders as lines; or an option along the axis, and points as lines."""
+    points, measure, option = experiment["points"], experiment["measure"], experiment.get("across", "")
+    lines: dict[str, dict[int, float]] = {}
+    if not option:
+        for mark, point in enumerate(points):
+            for name, figures in point["contenders"].items():
+                lines.setdefault(name, {})[mark] = value_of(measure, point, figures)
+        xs = [point["x"] for point in points]
+        marks = [point["label"] for point in points]
+        return Series(experiment["varied"], marks, None if None in xs else xs, lines)
+    everyone = [figures for point in points for figures in point["contenders"].values()]
+    given = list(dict.fromkeys(figures["setting"][option] for figures in everyone))
+    several = len({figures["index"] for figures in everyone}) > 1
+    for point in points:
+        for figures in point["contenders"].values():
+            line = f"{experiment['varied']} {point['label']}"
+            line = f"{figures['index']}, {line}" if several else line
+            lines.setdefault(line, {})[given.index(figures["setting"][option])] = value_of(measure, point, figures)
+    numeric = all(isinstance(value, int | float) for value in given)
+    return Series(option, [f"{v:,}" if numeric else str(v) for v in given], given if numeric else None, lines)
 
 
 def in_full(experiment: dict[str, Any]) -> bool:
@@ -184,82 +216,3 @@ def outside(section: dict[str, Any]) -> Table:
         for name, f in sorted(section["contenders"].items(), key=lambda item: item[1]["total_ns"]["quiet"])
     ]
     return f"{section['rules']:,} rules, from a dict to a list of ids", columns, rows
-
-
-def verdict(experiment: dict[str, Any]) -> Iterator[Table]:
-    """The tables that a run ends with."""
-    table = varied(experiment)
-    if table is not None and not experiment["limits"]:
-        yield f"{experiment['name']}: {table[0]}", table[1], table[2]
-    for point in experiment["points"]:
-        title = f"{experiment['name']}{' ' + point['label'] if point['label'] else ''}"
-        if in_full(experiment):
-            for heading, columns, rows in detailed(point):
-                yield f"{title}: {heading}", columns, rows
-        for heading, columns, rows in judgement(point, experiment):
-            yield f"{title}: {heading}", columns, rows
-        if "outside" in point:
-            heading, columns, rows = outside(point["outside"])
-            yield f"{title}: {heading}", columns, rows
-
-
-def judgement(point: dict[str, Any], experiment: dict[str, Any]) -> Iterator[Table]:
-    """What an experiment with limits, or with an order to compare with, comes to."""
-    if experiment["limits"]:
-        yield judged(point, experiment)
-    if point["label"] in experiment["orders"]:
-        yield ordered(point, experiment["orders"][point["label"]])
-        yield spent(point)
-
-
-def judged(point: dict[str, Any], experiment: dict[str, Any]) -> Table:
-    """Whether each contender kept the experiment's limits and beat the baseline."""
-    rows: list[tuple[str, ...]] = []
-    limits = experiment["limits"]
-    for name, f in point["contenders"].items():
-        whole = own_bytes(point, f)
-        rows.append(
-            (
-                name,
-                f"{duration(f['build_s'] * 1e9)} {'ok' if f['build_s'] <= limits['build_s'] else 'OVER'}",
-                f"{size(whole)} {'ok' if max(whole, f['peak_growth'] or 0) < limits['bytes'] else 'OVER'}",
-                size(f["peak_growth"]) if f["peak_growth"] is not None else "",
-                ratio(f["speedup"], "index"),
-                ratio(f["speedup"], "match"),
-                _beats(f["speedup"]["match"]) if name != point["baseline"] else "",
-            )
-        )
-    columns = (
-        "index", f"build ≤ {limits['build_s']:.0f} s", f"all bytes < {size(limits['bytes'])}", "peak while building",
-        f"× {point['baseline']}, index phase", f"× {point['baseline']}, match", f"beats {point['baseline']}",
-    )  # fmt: skip
-    return "verdict", columns, rows
-
-
-def ordered(point: dict[str, Any], expected: list[str]) -> Table:
-    """The order that contenders came in, beside that of the paper."""
-    theirs = [name for name in expected if name in point["contenders"]]
-    rows: list[tuple[str, ...]] = []
-    for what, measure in (("match", "match"), ("index phase", "index")):
-        times = {name: value_of(measure, point, f) for name, f in point["contenders"].items()}
-        order = sorted(times, key=times.__getitem__)
-        same = [name for name in order if name in theirs] == theirs
-        rows.append((what, " < ".join(order), "the same" if same else "another"))
-    rows.append(("the paper", " < ".join(theirs), ""))
-    return "order", ("by", "fastest first", "as the paper has it"), rows
-
-
-def spent(point: dict[str, Any]) -> Table:
-    """What the index phase of each contender goes through, and what that costs apiece: why they come in that order."""
-    rows: list[tuple[str, ...]] = []
-    for name, f in sorted(point["contenders"].items(), key=lambda item: item[1]["phases_ns"]["index"]):
-        steps = f["candidates"] + f["evaluations"]
-        each = f["phases_ns"]["index"] / max(steps, 1)
-        rows.append((name, f"{f['candidates']:,.0f}", f"{f['evaluations']:,.0f}", f"{each:.1f} ns"))
-    return "what the index phase spends", ("index", "candidates", "evaluations", "a piece of either"), rows
-
-
-def _beats(speedup: dict[str, float]) -> str:
-    if speedup["low"] > 1:
-        return "yes"
-    return "in some repetitions" if speedup["high"] > 1 else "no"

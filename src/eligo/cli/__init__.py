@@ -18,6 +18,7 @@ import typer
 from eligo.cli.bench import app as bench_app
 from eligo.cli.check import check_rules
 from eligo.cli.compile import compile_rules
+from eligo.cli.draw import draw_index
 from eligo.cli.explain import explain_event
 from eligo.cli.generate import generate_workload
 from eligo.cli.indexes import list_indexes
@@ -40,6 +41,7 @@ for name, command in (
     ("check", check_rules),
     ("generate", generate_workload),
     ("indexes", list_indexes),
+    ("draw", draw_index),
     ("warm", warm_cache),
 ):
     app.command(name)(guarded(command))

@@ -126,7 +126,7 @@ def _foundation(rules: int, json_file: Path) -> None:
 
 
 def _show(content: dict[str, Any]) -> None:
-    from eligo.bench.tables import verdict
+    from eligo.bench.verdicts import verdict
 
     for experiment in content["experiments"]:
         for title, columns, rows in verdict(experiment):

@@ -27,6 +27,7 @@ PAPERS = {
     "profiles": ["fig7", "fig8"],
 }
 OWN = {f"sharing/{name}" for name in ("selective", "none", "paths", "memory", "nested", "total")}
+OWN |= {"be-tree/mixed", "be-tree/summary"}
 GRAPHS = {"be-tree/fig8": 4, "be-tree/fig11": 6, "be-tree/fig4": 1, "ps-tree/fig5": 4}
 FUTURE = {
     "be-tree", "be-tree-batch", "pst-bloom", "pst-hash", "stab-cluster", "stab-interval", "stab-hybrid",
@@ -64,6 +65,8 @@ def test_every_line_makes_sense(experiment: Experiment) -> None:
     labels = [point.label for point in experiment.points()]
     assert len(set(labels)) == len(labels)
     assert set(experiment.orders) <= set(labels)
+    assert experiment.method in ("compare", "replace", "mix")
+    assert not experiment.across or experiment.across in experiment.options
     if experiment.needs:
         return
     for point in experiment.points():
@@ -71,7 +74,7 @@ def test_every_line_makes_sense(experiment: Experiment) -> None:
         if name not in WORKLOADS:
             continue
         task = task_of(experiment, point, Wish(scale=0.01, repeat=1))
-        for parameter, value in task.parameters.items():
+        for parameter, value in (*task.parameters.items(), *task.other.items()):
             WORKLOADS[name].checked(parameter, value)
 
 
@@ -88,7 +91,8 @@ def test_the_acceptance_run_is_a_million_rules_at_the_size_of_the_paper() -> Non
 
 
 def test_an_experiment_says_what_it_waits_for() -> None:
-    assert missing(EXPERIMENTS["be-tree/fig13a"])[1]
+    assert missing(EXPERIMENTS["ps-tree/table3"])[1]
+    assert not any(missing(experiment)[1] for name, experiment in EXPERIMENTS.items() if name.startswith("be-tree/"))
     without = Experiment("x", "x", "tiny", indexes=("scan", "from-the-future"), evaluators=("interval", "later"))
     left_out, blocked = missing(without)
     assert set(left_out) == {"from-the-future", "evaluator later"}
@@ -122,7 +126,7 @@ def test_a_run_that_is_stopped_can_be_taken_up_again(tmp_path: Path, monkeypatch
     file = tmp_path / "figures.json"
     real, runs = campaign.run, []
 
-    def stopping(task: Any, progress: Progress) -> dict[str, Any]:
+    def stopping(task: Any, progress: Progress) -> list[dict[str, Any]]:
         runs.append(task.parameters["present"])
         if len(runs) == 3:
             raise KeyboardInterrupt

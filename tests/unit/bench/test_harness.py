@@ -160,6 +160,23 @@ def test_options_are_for_those_who_have_them() -> None:
         run(replace(task, evaluators=("interval",), options={"past_terms": "interval"}), QUIET)
 
 
+def test_options_that_vary_make_contenders_of_those_who_have_them() -> None:
+    settings = ({"max_cap": 3}, {"max_cap": 50})
+    task = Task(
+        "tiny", rules=200, events=20, indexes=("scan", "be-tree"), repeat=1, inserts=3, settings=settings,
+        options={"min_size": 2},
+    )  # fmt: skip
+    point = run(task, QUIET)
+    assert set(point["contenders"]) == {"be-tree max_cap 3", "be-tree max_cap 50"}
+    assert point["left_out"] == {"scan": "it has no option max_cap"}
+    for (name, figures), setting in zip(point["contenders"].items(), settings, strict=True):
+        assert (figures["index"], figures["setting"]) == ("be-tree", setting), name
+    small, large = point["contenders"].values()
+    assert small["notes"]["c-nodes"] > large["notes"]["c-nodes"]
+    with pytest.raises(UnfitError, match="scan cannot take part: it has no option max_cap"):
+        run(replace(task, indexes=("scan",), options={}), QUIET)
+
+
 def test_the_reference_is_asked_even_when_all_agree() -> None:
     with pytest.raises(DisagreementError, match=r"the reference +matches"):
         run(Task("tiny", rules=200, events=30, indexes=("forgetful",), repeat=1, inserts=0), QUIET)
@@ -216,7 +233,7 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (("run", "tiny", "--option", "past_term=refuse"), "did you mean 'past_terms'"),
         (("run", "tiny", "--option", "past_terms=refuse"), "unknown option 'past_terms'"),
         (("run", "tiny", "--contenders", "dikt"), "there is no contender 'dikt'"),
-        (("run", "be-tree/fig13a"), "cannot run yet"),
+        (("run", "ps-tree/table3"), "cannot run yet"),
         (("run", "classic", "--scale", "0"), "scale"),
     ],
 )
