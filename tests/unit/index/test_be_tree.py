@@ -208,6 +208,27 @@ def test_updates_leave_no_memory_behind() -> None:
     assert tree.pools.state[FREE_WORDS] < words
 
 
+def test_memory_is_given_back() -> None:
+    rng = random.Random(8)
+    conjunctions, encoder = compiled(texts(3000, seed=8))
+    tree = Changing(conjunctions, max_cap=5, min_size=2)
+    for conjunction in range(len(conjunctions)):
+        tree.insert(conjunction)
+    words = int(tree.pools.state[WORDS])
+    for conjunction in rng.sample(range(len(conjunctions)), 9 * len(conjunctions) // 10):
+        tree.delete(conjunction)
+    for _ in range(5):
+        while tree.index.adjust(50):
+            verify_tree(tree.pools)
+    assert tree.pools.state[WORDS] < words / 2
+    some = events(20, seed=2)
+    wanted = [[c for c in one if c in tree.living] for one in answers(Scan.build(conjunctions), encoder, some)]
+    assert answers(tree.index, encoder, some) == wanted
+    for conjunction in set(range(len(conjunctions))) - tree.living:
+        tree.insert(conjunction)
+    verify_tree(tree.pools)
+
+
 def test_equal_rows_and_rows_without_predicates() -> None:
     """An l-node that nothing can divide grows; what has no predicates stays at the root and always holds."""
     conjunctions, encoder = compiled([f"n0 = 1 and n{1 + i % 5} >= {i % 8}" for i in range(60)] + ["true"])

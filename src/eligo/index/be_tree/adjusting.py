@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.index.be_tree.blocks import bits_of_cluster
+from eligo.index.be_tree.compacting import cut_off_end, is_sparse, sink_blocks
 from eligo.index.be_tree.growing import insert_row
 from eligo.index.be_tree.nodes import (
     AT_CLUSTER,
@@ -182,12 +183,18 @@ def adjust_tree(t, effort, chosen, carry):  # type: ignore[no-untyped-def]
         c = state[AT_CLUSTER]
         if c >= state[CLUSTERS]:
             end_round(t)
+            if is_sparse(state):
+                cut_off_end(t)
             state[AT_CLUSTER] = 0
             return True
         state[AT_CLUSTER] += 1
         state[CREDIT] -= 1
         rows = upper(cluster[8 * c + LEAF])
-        if bits_of_cluster(cluster[8 * c + SHAPE]) == DEAD or rows == 0:
+        if bits_of_cluster(cluster[8 * c + SHAPE]) == DEAD:
+            continue
+        if is_sparse(state):
+            sink_blocks(t, c)
+        if rows == 0:
             continue
         n = choose_rows(t, c, chosen)
         state[CREDIT] -= rows + 8 * n

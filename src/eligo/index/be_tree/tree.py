@@ -28,10 +28,12 @@ from eligo.index.be_tree.nodes import (
     REINSERTED,
     ROUNDS,
     THETA,
+    WORDS,
     Pools,
 )
 from eligo.index.be_tree.shrinking import copy_row, delete_rows
 from eligo.index.dynamic.asking import make_string_handle
+from eligo.index.dynamic.pool import release
 from eligo.index.dynamic.sight import no_key_sight
 from eligo.index.dynamic.writing import rows_of
 from eligo.index.native import NativeIndex
@@ -172,7 +174,11 @@ class BeTree(NativeIndex):
         if not self.pools.state[POLICIES]:
             return False
         self.pools.make_room(0, 4 * len(self._carry), 0)
-        return not adjust_tree(self.pools.handle, effort, self._chosen, self._carry)
+        before = self.pools.state[WORDS]
+        finished = adjust_tree(self.pools.handle, effort, self._chosen, self._carry)
+        if self.pools.state[WORDS] < before:
+            release(self.pools.words, int(self.pools.state[WORDS]))
+        return not finished
 
     def observe(self, events: EventBuffer) -> None:
         scratch = self.scratch()

@@ -39,6 +39,15 @@ def with_room(array: NDArray[Any], least: int) -> NDArray[Any]:
     return larger
 
 
+def release(array: NDArray[Any], first: int) -> None:
+    """Give the memory of the items from `first` on back to the system, where it lent it; they are zeros then."""
+    memory = array.base
+    if isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        begin = -(-first * array.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
+        if begin < len(memory):
+            memory.madvise(mmap.MADV_DONTNEED, begin, len(memory) - begin)
+
+
 @intrinsic
 def prefetch(context, array, index):  # type: ignore[no-untyped-def]
     """Have the cache line of array[index] fetched while other work is done; the index need not be within the array."""
