@@ -29,8 +29,8 @@ from eligo.language.reference import multi_valued
 from eligo.language.tree import leaves
 from eligo.rule import Reject
 from eligo.segments.pending import Pending
-from eligo.segments.rule_set import RuleSet
 from eligo.segments.rule_table import RuleId, is_id
+from eligo.segments.rules import Place, Rules
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -38,7 +38,7 @@ _NOTHING: frozenset[str] = frozenset()
 class Loader:
     """Adds to and removes from a rule set."""
 
-    def __init__(self, rules: RuleSet, limits: Limits) -> None:
+    def __init__(self, rules: Rules, limits: Limits) -> None:
         self._rules = rules
         self._limits = limits
         self.id_type: type | None = None
@@ -61,19 +61,21 @@ class Loader:
             with self._containing_changes(containing, gone):
                 # The place is looked up again: rules may have been compiled anew.
                 known = rules.find(rule) if known is not None else None
-                sequence = -1 if known is None else rules.remove(known)
-                rules.add(rule, normal, text, number, labels, sequence)
+                rules.put(known, rule, normal, text, number, labels)
             self.id_type = type(rule)
 
     def remove(self, rule: RuleId) -> None:
         rules = self._rules
         with rules.lock:
-            with self._containing_changes(_NOTHING, self._containing_at(self.place(rule))):
-                rules.remove(self.place(rule))
+            place = self.place(rule)
+            gone = self._containing_at(place)
+            with self._containing_changes(_NOTHING, gone):
+                # It is looked up again where rules may have been compiled anew.
+                rules.remove(self.place(rule) if gone else place)
             if rules.count == 0:
                 self.id_type = None
 
-    def place(self, rule: RuleId) -> tuple[int, int]:
+    def place(self, rule: RuleId) -> Place:
         """Where a rule is; an unknown id is refused."""
         place = self._rules.find(rule) if is_id(rule) else None
         if place is None:
@@ -94,7 +96,7 @@ class Loader:
             parts = [rules.new_pending()]
             became_multi: dict[str, int] = {}
             seen: dict[RuleId, tuple[Pending, frozenset[str]]] = {}
-            doomed: list[tuple[int, int]] = []
+            doomed: list[Place] = []
             id_type, sequence = self.id_type, rules.next_sequence
             try:
                 for row, given in enumerate(rows_of(source)):
@@ -135,7 +137,7 @@ class Loader:
                     parts[-1].add(rule, normal, text, number, labels, place)
                     seen[rule] = parts[-1], containing
                     id_type = type(rule)
-                built = [part.build(rules.recipe) for part in parts if part.rows]
+                built = [rules.made(*part.finish()) for part in parts if part.rows]
             except BaseException:
                 rules.containing = containing_before
                 raise
@@ -186,7 +188,7 @@ class Loader:
     def _containing(self, text: str) -> frozenset[str]:
         return multi_valued(parse(text, self._limits)) if "contains" in text.lower() else _NOTHING
 
-    def _containing_at(self, place: tuple[int, int] | None) -> frozenset[str]:
+    def _containing_at(self, place: Place | None) -> frozenset[str]:
         """The attributes that the rule at a place uses with `contains`, as far as any rule does."""
         rules = self._rules
         if place is None or not rules.containing:
@@ -241,7 +243,7 @@ class Loader:
             normal = normalize(root, multi=rules.multi, absent=rules.absent)
             again.add(rule.id, normal, rule.expression, rule.weight, rule.tags, sequence)
         if again.rows:
-            rules.extend([again.build(rules.recipe)])
+            rules.extend([rules.made(*again.finish())])
 
     def _check_id(self, rule: object, kind: type | None) -> None:
         if type(rule) is not str and type(rule) is not int:

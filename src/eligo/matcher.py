@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from eligo.compile.events import EventBuffer
@@ -23,8 +22,9 @@ from eligo.language import Limits, parse
 from eligo.loading import Loader
 from eligo.options import Configurable, Value, validated
 from eligo.rule import Reject, Rule
-from eligo.segments.rule_set import RuleSet
+from eligo.segments.choice import rules_for
 from eligo.segments.rule_table import RuleId
+from eligo.segments.rules import Rules
 from eligo.stats import Stats, collect
 
 
@@ -51,9 +51,12 @@ class Matcher:
         chosen = choose_index(index), choose_evaluator(evaluator)
         everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()]
         self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone))
-        self._rules = RuleSet(*chosen, absent, multi, self.limits, self.options)
-        self._loader = Loader(self._rules, self.limits)
+        self._take(rules_for(*chosen, absent, multi, self.limits, self.options))
         self._local = threading.local()
+
+    def _take(self, rules: Rules) -> None:
+        self._rules = rules
+        self._loader = Loader(rules, self.limits)
 
     # -- rules
 
@@ -81,28 +84,26 @@ class Matcher:
 
     def get(self, rule: RuleId) -> Rule:
         """The rule with that id."""
-        found = self._rules.view.find(rule)
+        found = self._rules.view.rule(rule)
         if found is None:
             raise self._loader.unknown(rule)
-        table, row = found
-        return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
+        return found
 
     def __len__(self) -> int:
         return self._rules.count
 
     def __contains__(self, rule: object) -> bool:
-        return self._rules.view.find(rule) is not None
+        return self._rules.view.has(rule)
 
     def __iter__(self) -> Iterator[RuleId]:
         """The ids, in the order in which the rules were added."""
-        return (segment.table.id(row) for _, segment, row in self._rules.living())
+        return self._rules.view.everyone()
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that rules look at; those of rules just removed may still be among them."""
         names = self._rules.recipe.attributes.names
-        used = set().union(*(segment.compiled.attribute.tolist() for segment in self._rules.view.segments))
-        return tuple(names[number] for number in sorted(used))
+        return tuple(names[number] for number in sorted(self._rules.view.attributes()))
 
     @property
     def multi(self) -> frozenset[str]:
@@ -134,6 +135,10 @@ class Matcher:
 
         The answer has a row for each match: `event` (the row number, int64) and `rule`, sorted by event and, within an
         event, in the order in which the rules were added; the same as `match` one by one. `limit` is for each event.
+
+        Each event is matched against the rules of one moment. That moment is the same for all events of a batch, unless
+        the index changes in place (`be-tree`): then a later event may see rules that came while earlier ones were
+        matched.
         """
         _refuse_negative(limit)
         kind = self.rule_type
@@ -148,9 +153,7 @@ class Matcher:
         self, event: Mapping[str, Any], k: int = 10, *, tags: Iterable[str] | None = None
     ) -> list[tuple[RuleId, float]]:
         """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
-        weights, sequence, places = self._rules.view.weights(event, self._buffer(), tags)
-        best = np.lexsort((sequence, -weights))[: max(k, 0)]
-        return [(places[i][0].table.id(places[i][1]), float(weights[i])) for i in best]
+        return self._rules.view.top(event, self._buffer(), tags, k)
 
     def explain(self, event: Mapping[str, Any], rule: RuleId) -> Explanation:
         """Why the event makes that rule true, or why not: print the result."""

@@ -7,7 +7,10 @@ from typing import Any
 
 from eligo.index.registry import AUTO_REASON
 from eligo.options import differing
-from eligo.segments.rule_set import RuleSet
+from eligo.segments.rules import Rules
+
+# Rules as they were given, which any index would keep.
+_AS_GIVEN = ("rules/text_offsets", "rules/text_data", "rules/id_offsets", "rules/id_data", "rules/ids", "rules/records")
 
 
 class Stats(dict[str, Any]):
@@ -35,42 +38,33 @@ def _figure(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def collect(rules: RuleSet, index: str, evaluator: str) -> Stats:
+def collect(rules: Rules, index: str, evaluator: str) -> Stats:
     """Counts, bytes by array, and the index chosen and why."""
-    view = rules.view
-    sizes: dict[str, int] = {}
-    for segment in view.segments:
-        for name, array in segment.arrays().items():
-            sizes[name] = sizes.get(name, 0) + array.nbytes
+    figures = rules.figures()
+    sizes = figures.bytes
     data, offsets = rules.recipe.strings.arrays()
     sizes["strings/data"], sizes["strings/offsets"] = data.nbytes, offsets.nbytes
-    sizes["alive"] = sum(mask.nbytes for mask in view.alive)
-    own = {"rules/text_offsets", "rules/text_data", "rules/id_offsets", "rules/id_data", "rules/ids"}
     total = sum(sizes.values())
-    compiled = total - sum(sizes.get(name, 0) for name in own)
-    counters = [segment.counters() for segment in view.segments]
+    compiled = total - sum(sizes.get(name, 0) for name in _AS_GIVEN)
     reason = AUTO_REASON if index == "auto" else "asked for"
-    notes: dict[str, Any] = {}
-    for segment in view.segments:
-        for name, value in (*segment.index.notes().items(), *segment.evaluator.notes().items()):
-            notes[name] = notes[name] + value if name in notes and isinstance(value, int) else value
     options = differing(rules.recipe.options, (rules.recipe.index, rules.recipe.evaluator))
     return Stats(
         rules=rules.count,
-        conjunctions=sum(len(segment.conjunctions) for segment in view.segments),
-        predicates=sum(len(segment.conjunctions.predicates) for segment in view.segments),
+        conjunctions=figures.conjunctions,
+        predicates=figures.predicates,
         attributes=len(rules.recipe.attributes),
         multi_valued=sorted(rules.multi),
         strings=len(rules.recipe.strings),
-        segments=len(view.segments),
+        segments=figures.segments,
         index=rules.recipe.index.name,
         index_reason=reason,
         evaluator=evaluator,
         **({"options": options} if options else {}),
-        candidates=int(sum(c[0] for c in counters)),
-        evaluations=int(sum(c[1] for c in counters)),
+        candidates=figures.candidates,
+        evaluations=figures.evaluations,
+        **figures.more,
         total_bytes=total,
         bytes_per_rule=round(compiled / max(rules.count, 1), 1),
-        **({"notes": notes} if notes else {}),
+        **({"notes": figures.notes} if figures.notes else {}),
         bytes=dict(sorted(sizes.items(), key=lambda item: -item[1])),
     )

@@ -98,10 +98,13 @@ def _widest_labels() -> None:
 
     import eligo
     from eligo.evaluate.interval import Interval
+    from eligo.segments.view import SegmentsView
 
     matcher = eligo.Matcher()
     matcher.add(1, _WIDE)
-    segment = matcher._rules.view.segments[0]
+    view = matcher._rules.view
+    assert isinstance(view, SegmentsView)
+    segment = view.segments[0]
     small = segment.evaluator
     assert isinstance(small, Interval)
     half = np.uint64(4 * small.span.itemsize)
@@ -145,6 +148,7 @@ def _ask(matcher: Any) -> None:
     matcher.match_batch(list(_EVENTS))
     matcher.match_batch(_table())
     matcher.match_batch(_table().slice(1), tags=("some",), limit=1)
+    matcher.observe(list(_EVENTS))
     matcher.stats()
 
 

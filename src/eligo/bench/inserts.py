@@ -1,13 +1,14 @@
 """Single rules into a matcher that holds many: how long until the next match sees one.
 
 The matcher gets the compiled rules and the index that were measured before, as one segment, so that nothing is parsed
-or built again. An index that inserts by itself is measured the same way: the matcher decides what an addition does.
+or built again. One whose index inserts by itself gets the compiled rules alone. Either way the matcher decides what an
+addition does.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,15 @@ def holding(contender: Indexed) -> Matcher:
         options=contender.options,
     )
     rules = matcher._rules
-    rules.recipe = replace(rules.recipe, attributes=prepared.attributes, strings=prepared.strings)
-    rules.pending = rules.new_pending()
-    segment = Segment(prepared.table, contender.compiled, contender.conjunctions, contender.index, contender.evaluator)
-    rules.extend([segment])
+    rules.adopt(prepared.attributes, prepared.strings)
+    if rules.kind == "segments":
+        made: Any = Segment(
+            prepared.table, contender.compiled, contender.conjunctions, contender.index, contender.evaluator
+        )
+    else:
+        made = rules.made(prepared.table, contender.compiled)
+    with rules.lock:
+        rules.extend([made])
     rules.next_sequence = prepared.rules
     matcher._loader.id_type = int
     return matcher
@@ -43,6 +49,9 @@ def measure_inserts(contender: Indexed, texts: list[str]) -> dict[str, Any]:
     """Add the rules one by one, each made visible to readers before the next; those that are refused do not count."""
     matcher = holding(contender)
     rules = matcher._rules
+    with suppress(LimitError, IndexError):  # once unmeasured: kernels are loaded at their first call
+        matcher.add(-1, texts[0])
+        matcher.remove(-1)
     _ = rules.view
     times = []
     for number, text in enumerate(texts):

@@ -35,7 +35,6 @@ from eligo.explain import explain
 from eligo.language import Limits, render
 from eligo.matcher import Matcher
 from eligo.options import Value
-from eligo.segments.encoding import encoded_slices
 from eligo.segments.rule_table import RuleId, is_id
 from eligo.stats import Stats
 
@@ -244,21 +243,17 @@ class Exchange:
             if seen.tidied == tidied:
                 break
         kind = seen.kind
+
+        def look_again() -> None:
+            nonlocal seen
+            seen = self._desk.bookings.published
+
         numbers, names = [], []
-        for first, buffer in encoded_slices(with_publishers(visits, publisher, self._desk.graph.roles), view.encoder):
-            refuse_ranges(buffer)
-            ends, rules = [], []
-            for segment, alive in zip(view.segments, view.alive, strict=True):
-                stops, rows = segment.match_batch(buffer, alive)
-                ends.append(np.repeat(np.arange(buffer.events), np.diff(stops)))
-                rules.append(segment.table.ids[rows])
-            if not ends:
-                continue
-            number, rule = np.concatenate(ends), np.concatenate(rules)
-            order = np.argsort(number, kind="stable")
-            number, row, _ = eligible(number[order], rule[order], seen)
+        events = with_publishers(visits, publisher, self._desk.graph.roles)
+        for number, ids in view.batch(events, None, None, refuse_ranges, look_again):
+            number, row, _ = eligible(number, ids.to_numpy().copy(), seen)
             some, place = np.unique(row, return_inverse=True)
-            numbers.append(pa.array(number + first, pa.int64()))
+            numbers.append(pa.array(number, pa.int64()))
             names.append(pa.array([seen.name[one] for one in some.tolist()], kind).take(pa.array(place)))
         schema = pa.schema([("event", pa.int64()), ("campaign", kind)])
         return pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(names, kind)], schema=schema)
@@ -308,15 +303,11 @@ class Exchange:
         event = event_of(publisher, visit)
         while True:
             tidied = self._desk.bookings.published.tidied
-            found = self._desk.matcher._rules.view.rows(event, buffer, None)
+            rules, weights = self._desk.matcher._rules.view.weighted(event, buffer)
             refuse_ranges(buffer)
             seen = self._desk.bookings.published  # after the view: see bookings.py
             if seen.tidied == tidied:
                 break
-        if not found:
-            return seen, np.zeros(0, np.int64), np.zeros(0)
-        rules = np.concatenate([segment.table.ids[rows] for segment, rows in found])
-        weights = np.concatenate([segment.table.weight[rows] for segment, rows in found])
         _, rows, place = eligible(np.zeros(len(rules), np.int64), rules, seen)
         return seen, rows, weights[place]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -17,29 +18,44 @@ _SLICE = 4096  # events at a time: their entries stay in the cache
 
 def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, EventBuffer]]:
     """The events, encoded some at a time, and the number of the first of each slice; a buffer may be used again."""
+    buffer = EventBuffer(_SLICE, 16 * _SLICE)
+    for first, part in slices(events):
+        yield first, encoded(part, encoder, first, buffer)
+
+
+def slices(events: Any) -> Iterator[tuple[int, pa.Table | pa.RecordBatch | list[Any]]]:
+    """The events as they come, some at a time, and the number of the first of each slice."""
     found = as_events(events)
     if isinstance(found, pa.Table | pa.RecordBatch):
         for first in range(0, found.num_rows, _SLICE):
-            buffer = EventBuffer()
-            try:
-                encode_table(found.slice(first, _SLICE), encoder, buffer)
-            except EventError as error:
-                raise _moved(error, first) from None
-            yield first, buffer
+            yield first, found.slice(first, _SLICE)
         return
-    buffer = EventBuffer(_SLICE, 16 * _SLICE)
-    first = number = 0
-    for number, event in enumerate(found):
+    left = iter(found)
+    first = 0
+    while part := list(islice(left, _SLICE)):
+        yield first, part
+        first += len(part)
+
+
+def encoded(
+    part: pa.Table | pa.RecordBatch | list[Any], encoder: Encoder, first: int, buffer: EventBuffer | None = None
+) -> EventBuffer:
+    """A slice encoded, into the buffer if it is no table; `first` is the number of its first event in messages."""
+    if isinstance(part, pa.Table | pa.RecordBatch):
+        table = EventBuffer()
+        try:
+            encode_table(part, encoder, table)
+        except EventError as error:
+            raise _moved(error, first) from None
+        return table
+    buffer = buffer or EventBuffer(len(part), 16 * len(part))
+    buffer.clear()
+    for number, event in enumerate(part):
         try:
             encoder.encode(event, buffer)
         except EventError as error:
-            raise EventError(f"event {number}: {error}") from None
-        if buffer.events == _SLICE:
-            yield first, buffer
-            first = number + 1
-            buffer.clear()
-    if buffer.events:
-        yield first, buffer
+            raise EventError(f"event {first + number}: {error}") from None
+    return buffer
 
 
 def as_events(events: Any) -> pa.Table | pa.RecordBatch | Iterable[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import U8, Compiled, permuted_slices, unique
 from eligo.language.tree import Node
-from eligo.segments.rule_table import RuleId, make_rule_table
+from eligo.segments.rule_table import RuleId, RuleTable, make_rule_table
 from eligo.segments.segment import Recipe, Segment
 
 FEW = 64
@@ -62,6 +62,10 @@ class Pending:
 
     def build(self, recipe: Recipe) -> Segment:
         """The living rules as a segment."""
+        return recipe.build(*self.finish())
+
+    def finish(self) -> tuple[RuleTable, Compiled]:
+        """The living rules in the order of their sequence numbers."""
         rows = np.fromiter(self.rows.values(), np.int64, len(self.rows))
         order = rows[np.argsort(np.array(self.sequence, np.int64)[rows], kind="stable")]
         compiled = self.builder.finish()
@@ -73,4 +77,4 @@ class Pending:
             compiled = Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets})
         if len(self.ids) > FEW:  # a delta is compiled again and again, and its merge does this anyway
             compiled = unique(compiled)
-        return recipe.build(make_rule_table(*columns), compiled)
+        return make_rule_table(*columns), compiled

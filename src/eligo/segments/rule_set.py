@@ -17,14 +17,13 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow.compute as pc
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.builder import Builder
-from eligo.compile.compiled import I64, U8
+from eligo.compile.compiled import I64, U8, Compiled
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
@@ -33,11 +32,11 @@ from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
 from eligo.options import Value
 from eligo.rule import Rule
-from eligo.segments.pending import Pending
-from eligo.segments.rule_table import RuleId
+from eligo.segments.rule_table import RuleId, RuleTable
+from eligo.segments.rules import Figures, Place, Rules, needles_of
 from eligo.segments.sample import Sample
-from eligo.segments.segment import Recipe, Segment, merge_segments
-from eligo.segments.view import ALL, View
+from eligo.segments.segment import Segment, merge_segments
+from eligo.segments.view import ALL, SegmentsView
 
 log = logging.getLogger("eligo")
 
@@ -46,8 +45,10 @@ FANOUT = 4  # segments of one size before they are merged
 AT_ONCE = 20_000  # predicates of conjunctions, and runs of predicates, that are merged without a thread
 
 
-class RuleSet:
-    """Segments and delta of one matcher. Methods that change it are called with `lock` held."""
+class RuleSet(Rules):
+    """Segments and delta of one matcher."""
+
+    kind: ClassVar[Literal["segments", "living"]] = "segments"
 
     def __init__(
         self,
@@ -58,31 +59,30 @@ class RuleSet:
         limits: Limits = DEFAULT_LIMITS,
         options: Mapping[str, Value] | None = None,
     ) -> None:
-        self.lock = threading.RLock()
-        self.absent = absent
-        self.recipe = Recipe(index, evaluator, Attributes(), Strings(), limits=limits, options=options or {})
-        self.declared = frozenset(multi)
-        self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
+        super().__init__(index, evaluator, absent, multi, limits, options)
         self.segments: list[Segment] = []
         self.alive: list[U8] = []
         self.dead: list[int] = []
-        self.next_sequence = 0
-        self.count = 0
         self.pending = self.new_pending()
-        self._view: View | None = None
-        self._held: View | None = None
+        self._view: SegmentsView | None = None
+        self._held: SegmentsView | None = None
         self._encoder: Encoder | None = None
         self._merging: threading.Thread | None = None
         self._busy: list[Segment] = []  # what that thread is merging
 
+    def adopt(self, attributes: Attributes, strings: Strings) -> None:
+        self.recipe.attributes, self.recipe.strings = attributes, strings
+        self.pending = self.new_pending()
+
+    def restore(self, segments: Sequence[Segment]) -> None:
+        """Take segments as they were saved."""
+        for segment in segments:
+            self._append(segment)
+
     # -- reading
 
     @property
-    def multi(self) -> frozenset[str]:
-        return self.declared.union(self.containing) if self.containing else self.declared
-
-    @property
-    def view(self) -> View:
+    def view(self) -> SegmentsView:
         while True:
             view = self._held or self._view
             if view is not None:
@@ -95,7 +95,7 @@ class RuleSet:
                 finally:
                     self.lock.release()
 
-    def find(self, rule: RuleId) -> tuple[int, int] | None:
+    def find(self, rule: RuleId) -> Place | None:
         """Segment (-1: the delta) and row of a living rule."""
         row = self.pending.rows.get(rule)
         if row is not None:
@@ -106,50 +106,36 @@ class RuleSet:
                 return number, row
         return None
 
-    def living(self) -> Iterator[tuple[int, Segment, int]]:
-        """Sequence number, segment and row of all living rules, in the order in which they were added."""
-        view = self.view
-        rows = [
-            np.nonzero(a)[0] if len(a) else np.arange(len(s)) for s, a in zip(view.segments, view.alive, strict=True)
-        ]
-        if not rows:
-            return
-        part = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
-        row = np.concatenate(rows)
-        sequence = np.concatenate([s.table.sequence[r] for s, r in zip(view.segments, rows, strict=True)])
-        for i in np.argsort(sequence, kind="stable"):
-            yield int(sequence[i]), view.segments[part[i]], int(row[i])
-
     # -- writing
 
-    def add(
-        self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int = -1
+    def put(
+        self, place: Place | None, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...]
     ) -> None:
-        """Append a rule that is not there; with `sequence`, at the place of one that was."""
-        place = self.next_sequence if sequence < 0 else sequence
-        self.pending.add(rule, root, text, weight, tags, place)
-        self.next_sequence = max(self.next_sequence, place + 1)
+        sequence = self.next_sequence
+        if place is not None:
+            sequence = self.sequence_at(place)
+            self.remove(place)
+        self.pending.add(rule, root, text, weight, tags, sequence)
+        self.next_sequence = max(self.next_sequence, sequence + 1)
         self.count += 1
         self._view = None
         if len(self.pending) >= SEALED:
             self.seal()
 
-    def extend(self, segments: Iterable[Segment]) -> None:
-        """Take many rules at once, compiled apart."""
-        for segment in segments:
+    def made(self, table: RuleTable, compiled: Compiled) -> Segment:
+        return self.recipe.build(table, compiled)
+
+    def extend(self, made: Iterable[Segment]) -> None:
+        for segment in made:
             self._append(segment)
             self.count += len(segment)
         self._view = None
         self._tidy()
 
-    def remove(self, place: tuple[int, int]) -> int:
-        """Remove the rule at a place that `find` gave; its sequence number."""
-        sequence = self.sequence_at(place)
+    def remove(self, place: Place) -> None:
         self.remove_many([place])
-        return sequence
 
-    def remove_many(self, places: Sequence[tuple[int, int]]) -> None:
-        """Remove the rules at these places."""
+    def remove_many(self, places: Sequence[Place]) -> None:
         by_segment: dict[int, list[int]] = {}
         for number, row in places:
             by_segment.setdefault(number, []).append(row)
@@ -169,7 +155,7 @@ class RuleSet:
         if any(2 * dead > len(segment) for dead, segment in zip(self.dead, self.segments, strict=True)):
             self._tidy()
 
-    def sequence_at(self, place: tuple[int, int]) -> int:
+    def sequence_at(self, place: Place) -> int:
         number, row = place
         return self.pending.sequence[row] if number < 0 else int(self.segments[number].table.sequence[row])
 
@@ -187,14 +173,9 @@ class RuleSet:
         self.alive.append(ALL)
         self.dead.append(0)
 
-    def new_pending(self) -> Pending:
-        return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=self.multi))
-
-    def rules_naming(self, names: Iterable[str]) -> list[tuple[int, int]]:
-        """Places of the living rules whose text names one of the attributes, and perhaps of some more."""
-        found: list[tuple[int, int]] = []
-        # A backquote in a name is doubled in text; rather than undo that, all rules are taken.
-        needles = ["" if "`" in name else name for name in names]
+    def rules_naming(self, names: Iterable[str]) -> list[Place]:
+        found: list[Place] = []
+        needles = needles_of(names)
         for number, (segment, alive) in enumerate(zip(self.segments, self.alive, strict=True)):
             texts = segment.table.text_array()
             named = np.zeros(len(segment), np.bool_)
@@ -207,7 +188,7 @@ class RuleSet:
         found.extend((-1, row) for row in self.pending.rows.values() if any(n in texts[row] for n in needles))
         return found
 
-    def rule_at(self, place: tuple[int, int]) -> Rule:
+    def rule_at(self, place: Place) -> Rule:
         number, row = place
         if number < 0:
             p = self.pending
@@ -239,15 +220,36 @@ class RuleSet:
                     self.segments = [better if one is segment else one for one in self.segments]
                     self._view = None
 
+    def figures(self) -> Figures:
+        segments, alive = self.view.segments, self.view.alive
+        sizes: dict[str, int] = {}
+        notes: dict[str, Any] = {}
+        for segment in segments:
+            for name, array in segment.arrays().items():
+                sizes[name] = sizes.get(name, 0) + array.nbytes
+            for name, value in (*segment.index.notes().items(), *segment.evaluator.notes().items()):
+                notes[name] = notes[name] + value if name in notes and isinstance(value, int) else value
+        sizes["alive"] = sum(mask.nbytes for mask in alive)
+        candidates, evaluations = sum((segment.counters() for segment in segments), np.zeros(2, np.int64)).tolist()
+        return Figures(
+            conjunctions=sum(len(segment.conjunctions) for segment in segments),
+            predicates=sum(len(segment.conjunctions.predicates) for segment in segments),
+            segments=len(segments),
+            candidates=candidates,
+            evaluations=evaluations,
+            bytes=sizes,
+            notes=notes,
+        )
+
     # -- views
 
-    def _new_view(self) -> View:
+    def _new_view(self) -> SegmentsView:
         segments, alive = list(self.segments), list(self.alive)
         if len(self.pending.rows):
             segment, mask = self.pending.segment(self.recipe)
             segments.append(segment)
             alive.append(mask)
-        return View(segments, alive, self._current_encoder(segments))
+        return SegmentsView(segments, alive, self._current_encoder(segments))
 
     def _current_encoder(self, segments: list[Segment]) -> Encoder:
         special = dict.fromkeys(self.multi, SEVERAL)

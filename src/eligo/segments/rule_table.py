@@ -27,7 +27,7 @@ from eligo.jit import kernel
 
 RuleId = str | int
 
-_MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
+MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
 
 
 def is_id(rule: object) -> TypeGuard[RuleId]:
@@ -88,7 +88,7 @@ class RuleTable:
         """The ids of some rows."""
         if len(self.ids):
             return self.ids[rows].tolist()  # type: ignore[no-any-return]
-        if len(rows) > _MANY:
+        if len(rows) > MANY:
             # Not pyarrow.array: it imports pandas on its first call.
             numbers = pa.Array.from_buffers(pa.int32(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))])
             return self.id_array().take(numbers).to_pylist()  # type: ignore[no-any-return]
@@ -113,7 +113,7 @@ class RuleTable:
         return bytes(self.text_data[self.text_offsets[row] : self.text_offsets[row + 1]]).decode()
 
     def tag_names(self) -> list[str]:
-        return _strings(self.tag_name_offsets, self.tag_name_data)
+        return unpacked(self.tag_name_offsets, self.tag_name_data)
 
     def tags(self, row: int) -> tuple[str, ...]:
         names = (self.tag_name_offsets, self.tag_name_data)
@@ -144,10 +144,10 @@ def make_rule_table(
     """From Python values; rules come in the order of their sequence numbers."""
     names: dict[str, int] = {}
     flat = [names.setdefault(tag, len(names)) for some in tags for tag in dict.fromkeys(some)]
-    text_offsets, text_data = _packed(texts)
-    name_offsets, name_data = _packed(list(names))
+    text_offsets, text_data = packed(texts)
+    name_offsets, name_data = packed(list(names))
     with_text = bool(ids) and isinstance(ids[0], str)
-    id_offsets, id_data = _packed(ids) if with_text else (np.zeros(1, np.int64), np.zeros(0, np.uint8))  # type: ignore[arg-type]
+    id_offsets, id_data = packed(ids) if with_text else (np.zeros(1, np.int64), np.zeros(0, np.uint8))  # type: ignore[arg-type]
     whole = np.zeros(0, np.int64) if with_text else np.array(ids, np.int64)
     return RuleTable(
         sequence=np.array(sequence, np.int64),
@@ -190,7 +190,7 @@ def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool
         joined["ids"] = joined["ids"][order] if len(joined["ids"]) else joined["ids"]
         for items, offsets in sliced:
             joined[items], joined[offsets] = permuted_slices(joined[items], joined[offsets], order)
-    joined["tag_name_offsets"], joined["tag_name_data"] = _packed(list(names))
+    joined["tag_name_offsets"], joined["tag_name_data"] = packed(list(names))
     joined["slots"] = _id_slots(joined["ids"], joined["id_offsets"], joined["id_data"])
     return RuleTable(**joined)
 
@@ -208,14 +208,26 @@ def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
     return array if keep is None or len(array) == 0 else array[keep]
 
 
-def _packed(texts: Sequence[str]) -> tuple[I64, U8]:
+def packed(texts: Sequence[str]) -> tuple[I64, U8]:
     """Offsets and UTF-8 bytes. (pyarrow.array would do it too, but imports pandas on its first call, half a second.)"""
     raw = [text.encode() for text in texts]
     return _offsets(list(map(len, raw))), np.frombuffer(bytearray(b"".join(raw)), np.uint8)
 
 
-def _strings(offsets: I64, data: U8) -> list[str]:
-    return [bytes(data[a:b]).decode() for a, b in pairwise(offsets)]
+def unpacked(offsets: I64, data: U8) -> list[str]:
+    """The strings that `packed` made offsets and bytes of."""
+    raw = data.tobytes()
+    return [raw[a:b].decode() for a, b in pairwise(offsets.tolist())]
+
+
+def strings_of(offsets: I64, data: U8) -> list[str]:
+    """The same, in the way that is faster for so many."""
+    if len(offsets) <= MANY:
+        return unpacked(offsets, data)
+    array = pa.Array.from_buffers(
+        pa.large_string(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    )
+    return array.to_pylist()  # type: ignore[no-any-return]
 
 
 def _offsets(sizes: Sequence[int]) -> I64:

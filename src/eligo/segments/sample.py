@@ -25,16 +25,16 @@ class Sample:
     """Some of the observed events, encoded; evenly spaced if there were many."""
 
     def __init__(self, events: Any, encoder: Encoder) -> None:
-        self._buffers = [buffer for _, buffer in encoded_slices(_some(events), encoder)]
+        self.buffers = [buffer for _, buffer in encoded_slices(_some(events), encoder)]
         self._lock = threading.Lock()  # locating uses room in the buffers
-        self.events = sum(buffer.events for buffer in self._buffers)
+        self.events = sum(buffer.events for buffer in self.buffers)
 
     def held(self, conjunctions: Conjunctions) -> I64:
         """For every predicate how many of the events satisfy it."""
         counts = np.zeros(len(conjunctions.predicates) + 1, np.int64)
         truth = conjunctions.predicates.no_truth()
         with self._lock:
-            for buffer in self._buffers:
+            for buffer in self.buffers:
                 count_truths(
                     conjunctions.space_handle,
                     conjunctions.predicate_handle,

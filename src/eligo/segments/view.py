@@ -6,25 +6,34 @@ update or nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from eligo.compile.compiled import I64, U8
+from eligo.compile.compiled import F64, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.errors import OptionError
+from eligo.rule import Rule
 from eligo.segments.encoding import encoded_slices
 from eligo.segments.rule_table import RuleId, RuleTable, is_id
+from eligo.segments.rules import View
 from eligo.segments.segment import Segment
 
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
 ALL: U8 = np.zeros(0, np.uint8)
 
 
-class View:
+def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
+    """The tags that a caller asks for; what is no list of strings is refused."""
+    if not isinstance(tags, Iterable):
+        raise OptionError(f"tags is a list of strings, not {tags!r:.60}")
+    return frozenset((tags,) if isinstance(tags, str) else tags)
+
+
+class SegmentsView(View):
     """Segments with their masks; `alive` masks without bytes mean that all rows are."""
 
     def __init__(self, segments: Sequence[Segment], alive: Sequence[U8], encoder: Encoder) -> None:
@@ -37,9 +46,7 @@ class View:
         """For every segment the rows to report: the living, with one of the tags."""
         if tags is None:
             return self.alive
-        if not isinstance(tags, Iterable):
-            raise OptionError(f"tags is a list of strings, not {tags!r:.60}")
-        wanted = frozenset((tags,) if isinstance(tags, str) else tags)
+        wanted = wanted_tags(tags)
         masks = self._masks.get(wanted)
         if masks is None:
             masks = tuple(
@@ -50,8 +57,32 @@ class View:
                 self._masks[wanted] = masks
         return masks
 
-    def find(self, rule: object) -> tuple[RuleTable, int] | None:
-        """Where a rule is; None for one that is not there, or that no rule's id could be."""
+    def has(self, rule: object) -> bool:
+        return self._find(rule) is not None
+
+    def rule(self, rule: object) -> Rule | None:
+        found = self._find(rule)
+        if found is None:
+            return None
+        table, row = found
+        return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
+
+    def everyone(self) -> Iterator[RuleId]:
+        rows = [
+            np.nonzero(a)[0] if len(a) else np.arange(len(s)) for s, a in zip(self.segments, self.alive, strict=True)
+        ]
+        if not rows:
+            return
+        part = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+        row = np.concatenate(rows)
+        sequence = np.concatenate([s.table.sequence[r] for s, r in zip(self.segments, rows, strict=True)])
+        for i in np.argsort(sequence, kind="stable"):
+            yield self.segments[part[i]].table.id(int(row[i]))
+
+    def attributes(self) -> set[int]:
+        return set().union(*(segment.compiled.attribute.tolist() for segment in self.segments))
+
+    def _find(self, rule: object) -> tuple[RuleTable, int] | None:
         if not is_id(rule):
             return None
         for segment, alive in zip(reversed(self.segments), reversed(self.alive), strict=True):
@@ -73,7 +104,6 @@ class View:
         return found
 
     def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
-        """The ids of the rules that an event matches, in the order in which they were added."""
         found = self.rows(event, buffer, tags)
         if not found:
             return []
@@ -85,19 +115,35 @@ class View:
         order = np.argsort(np.concatenate([segment.table.sequence[rows] for segment, rows in found]))[:limit]
         return [found[parts[i]][0].table.id(rows[i]) for i in order]
 
-    def weights(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None) -> tuple[Any, Any, list[Any]]:
-        """Weights and sequence numbers of the matches, and (segment, row) of each."""
+    def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
         found = self.rows(event, buffer, tags)
         if not found:
-            return np.zeros(0), np.zeros(0, np.int64), []
+            return []
         weights = np.concatenate([segment.table.weight[rows] for segment, rows in found])
         sequence = np.concatenate([segment.table.sequence[rows] for segment, rows in found])
-        return weights, sequence, [(segment, row) for segment, rows in found for row in rows.tolist()]
+        places = [(segment, row) for segment, rows in found for row in rows.tolist()]
+        best = np.lexsort((sequence, -weights))[: max(k, 0)]
+        return [(places[i][0].table.id(places[i][1]), float(weights[i])) for i in best]
 
-    def batch(self, events: Any, tags: Iterable[str] | None, limit: int | None) -> Iterable[tuple[I64, pa.Array]]:
-        """Slices of the answer: event numbers, and rule ids beside them."""
+    def weighted(self, event: Any, buffer: EventBuffer) -> tuple[I64, F64]:
+        found = self.rows(event, buffer, None)
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0)
+        ids = np.concatenate([segment.table.ids[rows] for segment, rows in found])
+        return ids, np.concatenate([segment.table.weight[rows] for segment, rows in found])
+
+    def batch(
+        self,
+        events: Any,
+        tags: Iterable[str] | None,
+        limit: int | None,
+        inspect: Callable[[EventBuffer], None] | None = None,
+        moved_on: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[I64, pa.Array]]:
         allowed = self.allowed(tags)
         for first, buffer in encoded_slices(events, self.encoder):
+            if inspect is not None:
+                inspect(buffer)
             numbers: list[I64] = []
             sequences: list[I64] = []
             ids: list[pa.Array] = []

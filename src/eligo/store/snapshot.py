@@ -4,6 +4,7 @@
       manifest.json              format version, settings, attributes, and what lies in which file
       strings-<hash>.bin         the string table
       segment-<hash>.bin         rules, compiled arrays, index and labels; one file a shard
+      living-<hash>.bin          instead, where rules change in place: their pools and index
 
 A snapshot becomes visible when its manifest is put in place, which is one rename: whoever opens it finds the old one
 or the new one, whole. Files that the new manifest does not name are removed afterwards; those who have them mapped
@@ -16,30 +17,37 @@ import os
 import re
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from uuid import uuid4
 
 import msgspec
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import U8, Arrays
+from eligo.compile.compiled import Arrays
 from eligo.compile.strings import Strings
 from eligo.errors import SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
 from eligo.matcher import Matcher
 from eligo.options import differing
-from eligo.segments.segment import Segment, merge_segments, restore_segment
-from eligo.segments.view import ALL
+from eligo.segments.living.living import LivingSet
+from eligo.segments.rule_set import RuleSet
+from eligo.segments.rules import Rules
+from eligo.segments.segment import merge_segments, restore_segment
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import locked, sync_directory, write_through
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
-_OURS = re.compile(r"manifest\.json|(strings|segment)-[0-9a-f]{32}\.bin|(manifest|strings|segment)-[0-9a-f]{32}\.tmp")
+_OURS = re.compile(
+    r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(manifest|strings|segment|living)-[0-9a-f]{32}\.tmp"
+)
+
+_PREFIX = {"segments": "segment", "living": "living"}
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -58,6 +66,7 @@ class Content(msgspec.Struct, frozen=True):
     next_sequence: int
     attributes: tuple[str, ...]
     strings: ArrayFile
+    kind: Literal["segments", "living"]  # of structure: many shards, or one
     shards: tuple[ArrayFile, ...]
     options: dict[str, bool | int | float | str] = {}  # those that are not the default
 
@@ -79,15 +88,13 @@ class Manifest(msgspec.Struct, frozen=True):
 def save(matcher: Matcher, path: str | PathLike[str]) -> None:
     """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile."""
     directory = Path(path)
-    facts, strings, segments, alive = _state(matcher)
-    if len(segments) > 1 or any(len(mask) for mask in alive):
-        merged, _ = merge_segments(segments, alive, matcher._rules.recipe)
-        segments = [merged]
+    facts, strings, shards = _state(matcher)
     _make_directory(directory)
     with locked(directory):
+        prefix = _PREFIX[facts["kind"]]
         content = Content(
             strings=write_arrays(directory, "strings", strings),
-            shards=tuple(write_arrays(directory, "segment", segment.arrays()) for segment in segments if len(segment)),
+            shards=tuple(write_arrays(directory, prefix, arrays) for arrays in shards()),
             **facts,
         )
         raw = msgspec.json.encode(content)
@@ -95,13 +102,13 @@ def save(matcher: Matcher, path: str | PathLike[str]) -> None:
         _sweep(directory, content)
 
 
-def _state(matcher: Matcher) -> tuple[dict[str, Any], Arrays, list[Segment], list[U8]]:
-    """Everything to be saved, as of one moment: arrays that nobody changes."""
+def _state(matcher: Matcher) -> tuple[dict[str, Any], Arrays, Callable[[], list[Arrays]]]:
+    """Everything to be saved, as of one moment: arrays that nobody changes, those of the rules to be asked for."""
     from eligo import __version__
 
     rules = matcher._rules
     with rules.lock:
-        rules.seal()
+        shards = _living_shards(rules) if isinstance(rules, LivingSet) else _segment_shards(cast(RuleSet, rules))
         data, offsets = rules.recipe.strings.arrays()
         strings: Arrays = {"data": data, "offsets": offsets, "slots": rules.recipe.strings.table()[2].copy()}
         facts: dict[str, Any] = {
@@ -118,8 +125,29 @@ def _state(matcher: Matcher) -> tuple[dict[str, Any], Arrays, list[Segment], lis
             "rules": rules.count,
             "next_sequence": rules.next_sequence,
             "attributes": tuple(rules.recipe.attributes.names),
+            "kind": rules.kind,
         }
-        return facts, strings, list(rules.segments), list(rules.alive)
+        return facts, strings, shards
+
+
+def _segment_shards(rules: RuleSet) -> Callable[[], list[Arrays]]:
+    """Segments never change, so they are merged once the lock is free again."""
+    rules.seal()
+    segments, alive = list(rules.segments), list(rules.alive)
+
+    def merged() -> list[Arrays]:
+        if len(segments) == 1 and not len(alive[0]):
+            return [segments[0].arrays()]
+        whole = merge_segments(segments, alive, rules.recipe)[0] if segments else None
+        return [whole.arrays()] if whole is not None and len(whole) else []
+
+    return merged
+
+
+def _living_shards(rules: LivingSet) -> Callable[[], list[Arrays]]:
+    """What changes in place is copied. Writers wait for that, readers do not: they change nothing."""
+    copied = {name: array.copy() for name, array in rules.structure.arrays().items()}
+    return lambda: [copied]
 
 
 def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
@@ -144,20 +172,30 @@ def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
             content.limits,
             content.options,
         )
-        rules = matcher._rules
-        rules.recipe.attributes = Attributes(content.attributes)
-        rules.recipe.strings = Strings((strings["data"], strings["offsets"], strings["slots"]))
+        rules = _rules_of(matcher, content)
         rules.containing = Counter(content.containing)
-        # The index that was built, whatever `auto` would choose today.
-        saved = replace(rules.recipe, index=choose_index(content.index_used))
-        rules.segments = [restore_segment(arrays, saved) for arrays in shards]
-    except (ValueError, KeyError, TypeError) as error:
+        rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
+        if isinstance(rules, LivingSet):
+            rules.restore(shards[0])
+        else:
+            # The index that was built, whatever `auto` would choose today.
+            saved = replace(rules.recipe, index=choose_index(content.index_used))
+            cast(RuleSet, rules).restore([restore_segment(arrays, saved) for arrays in shards])
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
-    rules.alive, rules.dead = [ALL] * len(rules.segments), [0] * len(rules.segments)
     rules.count, rules.next_sequence = content.rules, content.next_sequence
-    rules.pending = rules.new_pending()
     matcher._loader.id_type = {"int": int, "str": str}.get(content.id_type)
     return matcher
+
+
+def _rules_of(matcher: Matcher, content: Content) -> Rules:
+    """The matcher's rules, in the kind of structure that was saved, whatever `auto` would choose today."""
+    if matcher._rules.kind != content.kind:
+        evaluator = matcher._rules.recipe.evaluator
+        kind = LivingSet if content.kind == "living" else RuleSet
+        index = choose_index(content.index_used)
+        matcher._take(kind(index, evaluator, content.absent, content.multi, content.limits, matcher.options))
+    return matcher._rules
 
 
 def _read_manifest(directory: Path) -> tuple[Content, bytes]:

@@ -1,0 +1,27 @@
+"""Which structure holds a matcher's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from eligo.evaluate.base import Evaluator
+from eligo.evaluate.interval import Interval
+from eligo.index.base import Index
+from eligo.language.limits import DEFAULT_LIMITS, Limits
+from eligo.options import Value
+from eligo.segments.living.living import LivingSet
+from eligo.segments.rule_set import RuleSet
+from eligo.segments.rules import Rules
+
+
+def rules_for(
+    index: type[Index],
+    evaluator: type[Evaluator],
+    absent: str,
+    multi: Iterable[str],
+    limits: Limits = DEFAULT_LIMITS,
+    options: Mapping[str, Value] | None = None,
+) -> Rules:
+    """One that changes in place where the index does and the evaluator has a form that can; else segments."""
+    in_place = index.updates == "native" and evaluator is Interval
+    return (LivingSet if in_place else RuleSet)(index, evaluator, absent, multi, limits, options)

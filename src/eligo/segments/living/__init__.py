@@ -1,0 +1,1 @@
+"""Rules in one structure that changes in place, for indexes that insert and delete by themselves."""

@@ -1,0 +1,121 @@
+"""Rules on their way into a living set: compiled, and all computed that does not depend on what is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import I32, I64, Compiled, kept_slices
+from eligo.compile.labels import label_intervals
+from eligo.index.dynamic.content import row_hashes, same_row
+from eligo.index.dynamic.writing import rows_of
+from eligo.jit import kernel
+from eligo.segments.rule_table import RuleId, RuleTable
+
+
+@dataclass
+class Arrivals:
+    """Columns and trees of rules; `words`, `offsets` and `hashes` of their conjunctions, each once.
+
+    `which` has for every conjunction of the compiled rules the one that it is of these, -1 where no rule uses it.
+    """
+
+    table: RuleTable
+    tag_names: list[str]
+    tree: I32
+    tree_offsets: I64
+    begin: I32
+    end: I32
+    span: I32
+    words: I64
+    offsets: I64
+    hashes: NDArray[np.uint32]
+    which: I64
+
+    def __len__(self) -> int:
+        return len(self.tree_offsets) - 1
+
+    @property
+    def conjunctions(self) -> int:
+        return len(self.hashes)
+
+
+def many_arrivals(table: RuleTable, compiled: Compiled) -> Arrivals:
+    """Many rules, as they are compiled for segments."""
+    return _arrivals(table, table.tag_names(), compiled.tree, compiled.tree_offsets, *rows_of(compiled))
+
+
+def one_arrival(
+    rule: RuleId, text: str, weight: float, tags: tuple[str, ...], sequence: int, tree: I32, words: I64, offsets: I64
+) -> Arrivals:
+    """One rule: its tree, and the rows of its conjunctions."""
+    names = list(dict.fromkeys(tags)) if tags else []
+    raw_text = text.encode()
+    raw_id = rule.encode() if isinstance(rule, str) else b""
+    table = RuleTable(
+        sequence=np.array([sequence], np.int64),
+        ids=_NO_IDS if isinstance(rule, str) else np.array([rule], np.int64),
+        id_offsets=np.array([0, len(raw_id)], np.int64),
+        id_data=np.frombuffer(bytearray(raw_id), np.uint8),
+        text_offsets=np.array([0, len(raw_text)], np.int64),
+        text_data=np.frombuffer(bytearray(raw_text), np.uint8),
+        weight=np.array([weight]),
+        tag_offsets=np.array([0, len(names)], np.int64),
+        tag=np.arange(len(names), dtype=np.int32) if names else _NO_TAGS,
+        tag_name_offsets=_NO_IDS,
+        tag_name_data=_NO_BYTES,
+        slots=_NO_TAGS,
+    )
+    return _arrivals(table, names, tree, np.array([0, len(tree)], np.int64), words, offsets)
+
+
+_NO_IDS, _NO_TAGS, _NO_BYTES = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint8)
+
+
+def _arrivals(table: RuleTable, tags: list[str], tree: I32, tree_offsets: I64, words: I64, offsets: I64) -> Arrivals:
+    begin, end, span, hashes, which, kept = study(tree, tree_offsets, words, offsets)
+    if kept < len(hashes):
+        seen = np.maximum.accumulate(which)
+        keep = np.diff(seen, prepend=-1) > 0  # the first of each number, which ascend
+        words, offsets = kept_slices(words, offsets, keep)
+        hashes = hashes[keep]
+    return Arrivals(table, tags, tree, tree_offsets, begin, end, span, words, offsets, hashes, which)
+
+
+@kernel
+def study(tree, tree_offsets, words, offsets):  # type: ignore[no-untyped-def]
+    """Labels of leaves; the hash of each row, and for those that a tree uses the first equal one, by its number among
+    those to keep; how many these are.
+    """
+    begin, end, span = label_intervals(tree, tree_offsets)
+    full = row_hashes(words, offsets)
+    n = len(full)
+    hashes = np.empty(n, np.uint32)
+    for i in range(n):
+        hashes[i] = np.uint32(full[i] >> np.uint64(32))
+    used = np.zeros(n, np.bool_)
+    for t in tree:
+        if t >= 0:
+            used[t] = True
+    which = np.full(n, -1, np.int64)
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    slots, mask, kept = np.zeros(size, np.int32), np.int64(size - 1), 0
+    for i in range(n):
+        if not used[i]:
+            continue
+        at = np.int64(hashes[i]) & mask
+        while slots[at] != 0:
+            j = slots[at] - 1
+            if hashes[j] == hashes[i] and same_row(words, offsets[j], words, offsets[i]):
+                which[i] = which[j]
+                break
+            at = (at + 1) & mask
+        if which[i] < 0:
+            slots[at] = i + 1
+            which[i] = kept
+            kept += 1
+    return begin, end, span, hashes, which, kept

@@ -1,0 +1,303 @@
+"""Rules come and go: kernels that write rows, leaves and entries (pools.py draws them), with the gate closed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eligo.index.dynamic.content import number_rows
+from eligo.jit import inline, kernel
+from eligo.segments.living.blocks import class_words, free_block, new_block, size_class
+from eligo.segments.living.pools import (
+    COMING,
+    CONJUNCTIONS,
+    DISORDERED,
+    FREE,
+    FREE_CONJUNCTION,
+    FREE_ROW,
+    HIDDEN,
+    LAST,
+    ROWS,
+    TREES,
+    USED_CONJUNCTIONS,
+    USED_ROWS,
+    WIDEST,
+)
+from eligo.segments.living.records import free_record, integer_hash, text_hash, write_record
+from eligo.segments.living.slots import drop_number, put_number
+
+_SHORT = 16  # leaves that are sorted by insertion
+
+# -- conjunctions
+
+
+@kernel
+def candidates(p, hashes, behind):  # type: ignore[no-untyped-def]
+    """For each hash a conjunction that has it, or -1, and how many were found. `behind` is -1, or one conjunction of
+    that hash: then what follows it in the slots.
+    """
+    slots, known = p.conjunction_slots, p.conjunction_hash
+    mask = np.int64(len(slots) - 1)
+    found, count = np.full(len(hashes), -1, np.int64), 0
+    for i in range(len(hashes)):
+        at = np.int64(hashes[i]) & mask
+        if behind >= 0:
+            while slots[at] != behind + 1:
+                at = (at + 1) & mask
+            at = (at + 1) & mask
+        while slots[at] != 0:
+            if known[slots[at] - 1] == hashes[i]:
+                found[i] = slots[at] - 1
+                count += 1
+                break
+            at = (at + 1) & mask
+    return found, count
+
+
+@kernel
+def new_numbers(p, hashes, words, offsets):  # type: ignore[no-untyped-def]
+    """Numbers for conjunctions that nobody uses yet, entered under their hashes and into their rows."""
+    state, uses, known, owner, slots = p.state, p.uses, p.conjunction_hash, p.owner, p.conjunction_slots
+    numbers = np.empty(len(hashes), np.int64)
+    for i in range(len(hashes)):
+        c = state[FREE_CONJUNCTION]
+        if c >= 0:
+            state[FREE_CONJUNCTION] = owner[c]
+        else:
+            c = state[CONJUNCTIONS]
+            state[CONJUNCTIONS] += 1
+        known[c], owner[c], uses[c] = hashes[i], -1, 0
+        put_number(slots, known, c)
+        numbers[i] = c
+    state[USED_CONJUNCTIONS] += len(hashes)
+    number_rows(words, offsets, numbers)
+    return numbers
+
+
+@kernel
+def drop_unused(p, numbers):  # type: ignore[no-untyped-def]
+    """Free the numbers of conjunctions that nobody uses; those of them, others are left alone."""
+    state, owner, uses = p.state, p.owner, p.uses
+    gone = np.empty(len(numbers), np.int64)
+    k = 0
+    for c in numbers:
+        if uses[c] == 0:
+            drop_number(p.conjunction_slots, p.conjunction_hash, c)
+            owner[c] = state[FREE_CONJUNCTION]
+            state[FREE_CONJUNCTION] = c
+            gone[k] = c
+            k += 1
+    state[USED_CONJUNCTIONS] -= k
+    return gone[:k]
+
+
+# -- entries
+
+
+@inline
+def add_entry(owner, blocks, free, state, c, entry):  # type: ignore[no-untyped-def]
+    """Let a conjunction serve a rule or a tree; once, even if it is several of its leaves."""
+    v = np.int64(owner[c])
+    if v == -1:
+        owner[c] = entry
+        return
+    if v >= 0:
+        if v != entry:
+            at = new_block(blocks, free, state, 4)
+            blocks[at], blocks[at + 1], blocks[at + 2], blocks[at + 3] = 2, 4, v, entry
+            owner[c] = -2 - (at >> 1)
+        return
+    at = (-2 - v) << 1
+    n, room = np.int64(blocks[at]), np.int64(blocks[at + 1])
+    # A rule's entries are added one after another: its own, and then that of its tree, stand at the end.
+    if blocks[at + n + 1] == entry or blocks[at + n] == entry:
+        return
+    if n + 2 == room:
+        larger = class_words(size_class(2 * n + 2))
+        to = new_block(blocks, free, state, larger)
+        for i in range(2, n + 2):
+            blocks[to + i] = blocks[at + i]
+        free_block(blocks, free, state, at, room)
+        blocks[to + 1] = larger
+        owner[c] = -2 - (to >> 1)
+        at = to
+    blocks[at + n + 2] = entry
+    blocks[at] = n + 1
+
+
+@inline
+def drop_entry(owner, blocks, free, state, c, entry):  # type: ignore[no-untyped-def]
+    """The opposite; nothing happens where there is no such entry any more."""
+    v = np.int64(owner[c])
+    if v == entry:
+        owner[c] = -1
+    if v >= -1:
+        return
+    at = (-2 - v) << 1
+    n, room = np.int64(blocks[at]), np.int64(blocks[at + 1])
+    i = np.int64(2)
+    while i < n + 2 and blocks[at + i] != entry:
+        i += 1
+    if i == n + 2:
+        return
+    n -= 1
+    blocks[at + i] = blocks[at + n + 2]
+    blocks[at] = n
+    if n == 1:
+        owner[c] = blocks[at + 2]
+        free_block(blocks, free, state, at, room)
+    elif 3 * (n + 2) < room:
+        smaller = class_words(size_class(n + 2))
+        to = new_block(blocks, free, state, smaller)
+        for k in range(n + 2):
+            blocks[to + k] = blocks[at + k]
+        free_block(blocks, free, state, at, room)
+        blocks[to + 1] = smaller
+        owner[c] = -2 - (to >> 1)
+
+
+# -- leaves
+
+
+@inline
+def write_leaves(blocks, at, row, leaves, tree, begin, end, numbers, first, stop):  # type: ignore[no-untyped-def]
+    """Write a tree's block: its leaves ascending by where they begin."""
+    blocks[at], blocks[at + 1] = row, leaves
+    starts = np.zeros(leaves + 2 if leaves > _SHORT else 0, np.int32)  # counting sort
+    if leaves > _SHORT:
+        for t in range(first, stop):
+            starts[begin[t] + 1] += tree[t] >= 0
+        for x in range(leaves + 1):
+            starts[x + 1] += starts[x]
+    k = np.int64(0)
+    for t in range(first, stop):
+        if tree[t] < 0:
+            continue
+        j = k
+        if leaves > _SHORT:
+            j = np.int64(starts[begin[t]])
+            starts[begin[t]] += 1
+        else:
+            while j > 0 and blocks[at + 3 * j] >= begin[t]:  # begin - 1 of the one before
+                for i in range(3):
+                    blocks[at + 2 + 3 * j + i] = blocks[at + 3 * j - 1 + i]
+                j -= 1
+        q = at + 2 + 3 * j
+        blocks[q], blocks[q + 1], blocks[q + 2] = numbers[tree[t]], begin[t] - 1, end[t]
+        k += 1
+
+
+@kernel
+def take_rules(  # type: ignore[no-untyped-def]
+    p, first, stop, status, sequence, ids, id_offsets, id_data, text_offsets, text_data, weight, tag_offsets, tag,
+    tree, tree_offsets, begin, end, span, numbers,
+):  # fmt: skip
+    """Take in rules first … stop-1 of some that were compiled together; their rows. There is room for them."""
+    state, owner, blocks, free, uses = p.state, p.owner, p.blocks, p.free_block, p.uses
+    records, data, hashes, slots, tag_uses = p.records, p.record_bytes, p.id_hash, p.id_slots, p.tag_uses
+    rows = np.empty(stop - first, np.int32)
+    for n in range(first, stop):
+        r = state[FREE_ROW]
+        if r >= 0:
+            state[FREE_ROW] = p.root[r]
+            state[DISORDERED] = 1
+        else:
+            r = state[ROWS]
+            state[ROWS] += 1
+            if sequence[n] <= state[LAST]:
+                state[DISORDERED] = 1
+            state[LAST] = max(state[LAST], sequence[n])
+        rows[n - first] = r
+        p.status[r], p.sequence[r], p.weight[r] = status, sequence[n], weight[n]
+        if len(ids):
+            p.ids[r] = ids[n]
+            hashes[r] = integer_hash(ids[n])
+        else:
+            hashes[r] = text_hash(id_data, id_offsets[n], id_offsets[n + 1])
+        put_number(slots, hashes, r)
+        id_from, id_to = (np.int64(0), np.int64(0)) if len(ids) else (id_offsets[n], id_offsets[n + 1])
+        p.record[r] = write_record(
+            records, data, state, r, id_data, id_from, id_to, text_data, text_offsets[n], text_offsets[n + 1],
+            tag, tag_offsets[n], tag_offsets[n + 1],
+        )  # fmt: skip
+        for i in range(tag_offsets[n], tag_offsets[n + 1]):
+            tag_uses[tag[i]] += 1
+        leaves = np.int64(span[n])
+        p.root[r] = -1
+        if leaves > 1:
+            at = new_block(blocks, free, state, 2 + 3 * leaves)
+            write_leaves(blocks, at, r, leaves, tree, begin, end, numbers, tree_offsets[n], tree_offsets[n + 1])
+            p.root[r] = -2 - (at >> 1)
+            state[TREES] += 1
+            state[WIDEST] = max(state[WIDEST], leaves)
+            for q in range(at + 2, at + 2 + 3 * leaves, 3):
+                uses[blocks[q]] += 1
+                if blocks[q + 1] == 0:
+                    entry = 2 * r if blocks[q + 2] == leaves else at + 1
+                    add_entry(owner, blocks, free, state, np.int64(blocks[q]), entry)
+        elif leaves == 1:
+            for t in range(tree_offsets[n], tree_offsets[n + 1]):
+                if tree[t] >= 0:
+                    p.root[r] = numbers[tree[t]]
+            uses[p.root[r]] += 1
+            add_entry(owner, blocks, free, state, np.int64(p.root[r]), 2 * r)
+    state[USED_ROWS] += stop - first
+    state[HIDDEN] += stop - first if status == COMING else 0
+    return rows
+
+
+@kernel
+def forget_rules(p, rows):  # type: ignore[no-untyped-def]
+    """Take out rules; the numbers of the conjunctions that nobody uses any more, which are free now."""
+    state, owner, blocks, free, uses, root = p.state, p.owner, p.blocks, p.free_block, p.uses, p.root
+    records, hashes, slots, status, tag_uses, place = p.records, p.id_hash, p.id_slots, p.status, p.tag_uses, p.record
+    most = 0
+    for r in rows:
+        most += 1 if root[r] >= -1 else blocks[((-2 - root[r]) << 1) + 1]
+    gone = np.empty(most, np.int64)
+    k = 0
+    for r in rows:
+        drop_number(slots, hashes, r)
+        at = place[r]
+        for i in range(records[at + 3]):
+            tag_uses[records[at + 4 + i]] -= 1
+        free_record(records, state, at)
+        if root[r] >= 0:
+            c = np.int64(root[r])
+            drop_entry(owner, blocks, free, state, c, 2 * np.int64(r))
+            uses[c] -= 1
+            if uses[c] == 0:
+                gone[k] = c
+                k += 1
+        elif root[r] < -1:
+            b = np.int64(-2 - root[r]) << 1
+            leaves = np.int64(blocks[b + 1])
+            for q in range(b + 2, b + 2 + 3 * leaves, 3):
+                c = np.int64(blocks[q])
+                if blocks[q + 1] == 0:
+                    entry = 2 * np.int64(r) if blocks[q + 2] == leaves else b + 1
+                    drop_entry(owner, blocks, free, state, c, entry)
+                uses[c] -= 1
+                if uses[c] == 0:
+                    gone[k] = c
+                    k += 1
+            free_block(blocks, free, state, b, 2 + 3 * leaves)
+            state[TREES] -= 1
+        state[HIDDEN] -= status[r] & 1 == 0
+        status[r] = FREE
+        root[r] = state[FREE_ROW]
+        state[FREE_ROW] = r
+    state[USED_ROWS] -= len(rows)
+    return drop_unused(p, gone[:k])
+
+
+@kernel
+def turn(p, rows, to_coming, to_going):  # type: ignore[no-untyped-def]
+    """Let readers see rows that were COMING, and no more those that were GOING; or give them other states."""
+    state, status = p.state, p.status
+    for r in rows:
+        before = status[r]
+        if before == COMING:
+            status[r] = to_coming
+        elif before & 1:
+            status[r] = to_going
+        state[HIDDEN] += np.int64(status[r] & 1 == 0) - np.int64(before & 1 == 0)

@@ -1,0 +1,242 @@
+"""From satisfied conjunctions to the rules that they complete, in the order in which these were added.
+
+The evaluator `interval` (evaluate/interval.py) over trees that come and go (pools.py). While one event is evaluated:
+
+    truth      a bit for each conjunction: is it satisfied?         needed only where there are trees
+    seen       a bit for each row that was met: it matches, or its tree was gone through and is not complete
+    matched    the rows that match; failed: the others that were met
+
+Invariant: between events all bits are 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from eligo.compile.compiled import I64
+from eligo.evaluate.interval import NARROW, ONE, covered
+from eligo.jit import define_handle, inline, kernel, trailing_zeros
+from eligo.segments.living.pools import CONJUNCTIONS, DISORDERED, HIDDEN, ROWS, TREES, WIDEST
+from eligo.segments.living.records import HEAD
+
+_FEW = 32  # rows that are sorted by insertion
+_DIGIT = 11  # bits by which many are sorted at a time
+
+
+@structref.register
+class CompletionType(types.StructRef):
+    """The memory of one evaluation as one argument of kernels."""
+
+
+class Completion(structref.StructRefProxy):
+    pass
+
+
+define_handle(Completion, CompletionType, ("truth", "seen", "matched", "failed", "reached", "other", "keys"))
+
+
+@kernel
+def make_completion(truth, seen, matched, failed, reached, other, keys):  # type: ignore[no-untyped-def]
+    return Completion(truth, seen, matched, failed, reached, other, keys)
+
+
+class CompletionScratch:
+    """Private memory of one evaluation at a time; it follows the rules as they become more."""
+
+    def __init__(self) -> None:
+        self.rows = self.conjunctions = self.widest = -1
+        self.satisfied = 0  # conjunctions, in all events so far
+        self.events = 0  # since the index was last asked to adjust itself
+        self.handle: Any = None
+
+    def fit(self, state: I64) -> None:
+        """Room for rules in this state."""
+        rows, conjunctions, widest = int(state[ROWS]), int(state[CONJUNCTIONS]), int(state[WIDEST])
+        if rows <= self.rows and conjunctions <= self.conjunctions and widest <= self.widest:
+            return
+        self.rows = max(5 * rows // 4 + 1024, self.rows)
+        self.conjunctions = max(5 * conjunctions // 4 + 1024, self.conjunctions)
+        self.widest = max(2 * widest, self.widest)
+        self.matched = np.zeros(2 * self.rows, np.int32)
+        self.handle = make_completion(
+            np.zeros(self.conjunctions // 64 + 1, np.uint64),
+            np.zeros(self.rows // 64 + 1, np.uint64),
+            self.matched,
+            np.zeros(self.rows, np.int32),
+            np.zeros(self.widest + 1, np.uint8),
+            np.zeros(self.rows, np.int32),
+            np.zeros(2 * self.rows, np.int64),
+        )
+
+
+@inline
+def is_wide_complete(blocks, at, leaves, truth, reached):  # type: ignore[no-untyped-def]
+    """Whether a tree is complete that has more leaves than a word has bits."""
+    reached[: leaves + 1] = 0
+    reached[0] = 1
+    furthest = 0
+    for q in range(at + 2, at + 2 + 3 * leaves, 3):
+        if blocks[q + 1] > furthest:
+            break
+        c = np.uint64(blocks[q])
+        if truth[c >> np.uint64(6)] >> (c & np.uint64(63)) & ONE and reached[blocks[q + 1]]:
+            reached[blocks[q + 2]] = 1
+            furthest = max(furthest, blocks[q + 2])
+    return reached[leaves] != 0
+
+
+@inline
+def complete_rows(p, found, first, stop, s, start):  # type: ignore[no-untyped-def]
+    """Write the rows that found[first:stop] completes from matched[start] on, in any order; where they end."""
+    owner, blocks = p.owner, p.blocks
+    truth, seen, matched, failed, reached = s.truth, s.seen, s.matched, s.failed, s.reached
+    with_trees = p.state[TREES] > 0
+    if with_trees:
+        for i in range(first, stop):
+            c = np.uint64(found[i])
+            truth[c >> np.uint64(6)] |= ONE << (c & np.uint64(63))
+    k, misses = start, 0
+    for i in range(first, stop):
+        v = np.int64(owner[found[i]])
+        at, entries = np.int64(0), 1
+        if v == -1:
+            continue
+        if v < -1:
+            at = (-2 - v) << 1
+            entries = np.int64(blocks[at])
+        for j in range(entries):
+            entry = np.uint64(v) if v >= 0 else np.uint64(blocks[at + 2 + j])
+            if entry & ONE == 0:
+                row = entry >> ONE
+                word, bit = row >> np.uint64(6), ONE << (row & np.uint64(63))
+                matched[k] = row
+                k += seen[word] & bit == 0
+                seen[word] |= bit
+                continue
+            tree = np.int64(entry) - 1
+            row = np.uint64(blocks[tree])
+            word, bit = row >> np.uint64(6), ONE << (row & np.uint64(63))
+            if seen[word] & bit:
+                continue
+            seen[word] |= bit
+            leaves = np.int64(blocks[tree + 1])
+            if leaves <= NARROW:
+                cover = ONE
+                for q in range(tree + 2, tree + 2 + 3 * leaves, 3):
+                    c = np.uint64(blocks[q])
+                    holds = truth[c >> np.uint64(6)] >> (c & np.uint64(63))
+                    cover = covered(cover, np.uint64(blocks[q + 1]), np.uint64(blocks[q + 2]), holds)
+                complete = cover >> np.uint64(leaves) & ONE != 0
+            else:
+                complete = is_wide_complete(blocks, tree, leaves, truth, reached)
+            if complete:
+                matched[k] = row
+                k += 1
+            else:
+                failed[misses] = row
+                misses += 1
+    if with_trees:
+        for i in range(first, stop):
+            truth[found[i] >> 6] = 0
+    for i in range(misses):
+        seen[failed[i] >> 6] = 0
+    for i in range(start, k):
+        seen[matched[i] >> 6] = 0
+    return k
+
+
+@inline
+def leave_out(p, matched, start, stop, wanted):  # type: ignore[no-untyped-def]
+    """Keep the rows that readers see and that have one of the wanted tags, if any are; where they end."""
+    status, record, records = p.status, p.record, p.records
+    k = start
+    for i in range(start, stop):
+        row = matched[i]
+        keep = status[row] & 1 != 0
+        if keep and len(wanted):
+            at, keep = record[row] + HEAD, False
+            for j in range(at, at + records[at - 1]):
+                keep = keep or (records[j] < len(wanted) and wanted[records[j]] != 0)
+        matched[k] = row
+        k += keep
+    return k
+
+
+@inline
+def in_order(p, s, start, stop):  # type: ignore[no-untyped-def]
+    """Sort matched[start:stop] by sequence number: few by insertion, many digit by digit or by their bits."""
+    matched, sequence, seen, other, keys = s.matched, p.sequence, s.seen, s.other, s.keys
+    n = stop - start
+    if n <= _FEW:
+        for i in range(start + 1, stop):
+            row = matched[i]
+            j = i - 1
+            while j >= start and sequence[matched[j]] > sequence[row]:
+                matched[j + 1] = matched[j]
+                j -= 1
+            matched[j + 1] = row
+    elif p.state[DISORDERED] == 0:
+        if n * 16 < len(seen):
+            matched[start:stop].sort()
+            return
+        for i in range(start, stop):
+            seen[matched[i] >> 6] |= ONE << np.uint64(matched[i] & 63)
+        k = start
+        for word in range(len(seen)):
+            left = seen[word]
+            seen[word] = 0
+            while left:
+                matched[k] = (word << 6) + trailing_zeros(left)
+                k += 1
+                left &= left - ONE
+    else:
+        low = high = sequence[matched[start]]
+        for i in range(n):
+            keys[i] = sequence[matched[start + i]]
+            low, high = min(low, keys[i]), max(high, keys[i])
+        shift, half = np.int64(0), np.int64(len(keys) // 2)
+        counts = np.empty((1 << _DIGIT) + 1, np.int64)
+        while (high - low) >> shift > 0:
+            counts[:] = 0
+            for i in range(n):
+                counts[(((keys[i] - low) >> shift) & ((1 << _DIGIT) - 1)) + 1] += 1
+            for d in range(1 << _DIGIT):
+                counts[d + 1] += counts[d]
+            for i in range(n):
+                d = ((keys[i] - low) >> shift) & ((1 << _DIGIT) - 1)
+                other[counts[d]], keys[half + counts[d]] = matched[start + i], keys[i]
+                counts[d] += 1
+            for i in range(n):
+                matched[start + i], keys[i] = other[i], keys[half + i]
+            shift += _DIGIT
+
+
+@inline
+def complete_event(p, found, first, stop, wanted, limit, s, start):  # type: ignore[no-untyped-def]
+    """The rows that found[first:stop] completes, in order, from matched[start] on; where they end."""
+    k = complete_rows(p, found, first, stop, s, start)
+    if len(wanted) or p.state[HIDDEN] > 0:
+        k = leave_out(p, s.matched, start, k, wanted)
+    in_order(p, s, start, k)
+    return min(k, start + limit) if limit >= 0 else k
+
+
+@kernel
+def complete_one(p, found, count, wanted, limit, s):  # type: ignore[no-untyped-def]
+    return complete_event(p, found, 0, count, wanted, limit, s, 0)
+
+
+@kernel
+def complete_many(p, found, offsets, events, wanted, limit, s, ends):  # type: ignore[no-untyped-def]
+    """The same for many events, as far as there is room; how many were done. Event i has matched[ends[i]:ends[i+1]]."""
+    k = i = 0
+    ends[0] = 0
+    while i < events and len(s.matched) - k > p.state[ROWS]:  # one more: a row is written before it is known
+        k = complete_event(p, found, offsets[i], offsets[i + 1], wanted, limit, s, k)
+        i += 1
+        ends[i] = k
+    return i

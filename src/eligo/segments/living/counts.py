@@ -1,0 +1,55 @@
+"""What the checks of all conjunctions ask of events, counted by attribute as conjunctions come and go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eligo.compile.attributes import Attributes
+from eligo.compile.compiled import I64, Arrays
+from eligo.compile.encode import PATTERN, TEXT
+from eligo.index.dynamic.content import count_texts
+from eligo.index.dynamic.rows import attribute_of, check_words, first_check, row_words
+from eligo.jit import kernel
+
+
+class CheckCounts:
+    """Checks of each attribute: all, those that need an event's strings themselves, those with a pattern."""
+
+    def __init__(self, arrays: Arrays | None = None) -> None:
+        given = arrays or {}
+        none = np.zeros(0, np.int64)
+        self.checks: I64 = given.get("checks", none)
+        self.text: I64 = given.get("text", none)
+        self.pattern: I64 = given.get("pattern", none)
+
+    def arrays(self) -> Arrays:
+        return {"checks": self.checks, "text": self.text, "pattern": self.pattern}
+
+    def add(self, words: I64, offsets: I64, first: int, stop: int, by: int, attributes: int) -> bool:
+        """Count rows first … stop-1 in (1) or out (-1); whether events have to bring something else now."""
+        if attributes > len(self.checks):
+            more = np.zeros(max(attributes, 2 * len(self.checks)) - len(self.checks), np.int64)
+            self.checks, self.text, self.pattern = (
+                np.concatenate((array, more)) for array in (self.checks, self.text, self.pattern)
+            )
+        return bool(count_checks(words, offsets, first, stop, by, self.checks, self.text, self.pattern))
+
+    def special(self, attributes: Attributes) -> dict[str, int]:
+        """What events have to bring, by the attribute's name, as encoders want it."""
+        found: dict[str, int] = {}
+        for flag, counts in ((TEXT, self.text), (PATTERN, self.pattern)):
+            for number in np.nonzero(counts)[0].tolist():
+                found[attributes.names[number]] = found.get(attributes.names[number], 0) | flag
+        return found
+
+
+@kernel
+def count_checks(words, offsets, first, stop, by, checks, text, pattern):  # type: ignore[no-untyped-def]
+    before = np.count_nonzero(text) + np.count_nonzero(pattern)
+    for r in range(first, stop):
+        q, end = first_check(words, offsets[r]), offsets[r] + row_words(words, offsets[r])
+        while q < end:
+            checks[attribute_of(words[q])] += by
+            q += check_words(words[q])
+    count_texts(words, offsets, first, stop, by, text, pattern)
+    return np.count_nonzero(text) + np.count_nonzero(pattern) != before

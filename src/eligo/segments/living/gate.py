@@ -1,0 +1,122 @@
+"""A gate before what changes in place: many readers inside, or one writer, never both.
+
+    inside     the threads that read just now, and WRITER while one is at work or waits to be
+    shut       a writer is at work, or waits for the readers inside to come out
+    outside    readers that were turned away and wait to come in
+
+A reader goes in by writing its name into `inside` and looking at `shut`: less than half a microsecond. A writer shuts
+the gate and then writes its own name. Both writings go by the set's own lock, also where the interpreter has none for
+all: either the reader's came first, and the writer sees the name and waits; or the writer's did, and the reader, coming
+later, sees that the gate is shut.
+
+Nobody starves: while the gate is shut nobody comes in, so a writer waits only for those that are inside; and before it
+shuts the gate it lets in everybody whom the writer before had turned away.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from threading import get_ident
+
+WRITER = 0  # the name of no thread
+_LOOK = 0.001  # seconds after which one who waits looks again, whatever he was told
+
+
+class Gate:
+    """Readers `enter` and `leave`; a writer changes things `with gate:`. There is one writer at a time."""
+
+    def __init__(self) -> None:
+        self.inside: set[int] = set()
+        self.shut = False
+        self._outside: set[int] = set()
+        self._opened, self._emptied, self._entered = threading.Event(), threading.Event(), threading.Event()
+        self._writer = WRITER
+        self._depth = 0
+
+    # -- readers
+
+    def enter(self) -> bool:
+        """Come in; False: this thread is inside already, and must not `leave` for this call."""
+        me = get_ident()
+        if me in self.inside or self._writer == me:
+            return False
+        self.inside.add(me)
+        if self.shut:
+            self._wait_outside(me)
+        return True
+
+    def leave(self) -> None:
+        self.inside.remove(get_ident())
+        if self.shut:
+            self._emptied.set()
+
+    def _wait_outside(self, me: int) -> None:
+        self._outside.add(me)
+        try:
+            while self.shut:
+                self.inside.discard(me)
+                self._emptied.set()
+                self._opened.wait(_LOOK)
+                self.inside.add(me)
+        except BaseException:
+            self.inside.discard(me)
+            self._emptied.set()
+            raise
+        finally:
+            self._outside.discard(me)
+            self._entered.set()
+
+    # -- writers
+
+    def __enter__(self) -> None:
+        """Close it. Who has closed it may do so again."""
+        if self._writer != get_ident():
+            self.close(None)
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.open()
+
+    def close(self, patience: float | None) -> bool:
+        """Close it, unless readers are inside for longer than so many seconds; whether it is closed, and to be opened.
+
+        None: wait for them.
+        """
+        me = get_ident()
+        if me in self.inside:
+            raise RuntimeError("rules cannot be changed from within a match of the same matcher")
+        while self._outside:
+            self._entered.clear()
+            if self._outside:
+                self._entered.wait(_LOOK)
+        self._opened.clear()
+        self.shut = True
+        self.inside.add(WRITER)
+        if len(self.inside) > 1 and not self._emptied_within(patience):
+            self.open()
+            return False
+        self._writer = me
+        return True
+
+    def _emptied_within(self, patience: float | None) -> bool:
+        end = None if patience is None else time.monotonic() + patience
+        try:
+            while True:
+                self._emptied.clear()
+                if len(self.inside) == 1:
+                    return True
+                if end is not None and time.monotonic() > end:
+                    return False
+                self._emptied.wait(_LOOK)
+        except BaseException:
+            self.open()
+            raise
+
+    def open(self) -> None:
+        self._writer = WRITER
+        self.shut = False
+        self.inside.discard(WRITER)
+        self._opened.set()

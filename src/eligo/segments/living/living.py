@@ -1,0 +1,217 @@
+"""A living set: rules in one structure that changes in place, for an index that inserts and deletes by itself.
+
+    one rule       compiled while readers go on; then, with the gate closed once: its conjunctions that are new into the
+                   index, the rule into the pools, the one that it replaces out of them
+    many           some hundred at a time, so that nobody waits for all of them. Rules that come are COMING, and those
+                   that go GOING, until all are there; then one step lets the first be seen and the others not
+
+The index adjusts itself a little after each update and, when nobody has to wait for it, after some hundred events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eligo.compile.attributes import Attributes
+from eligo.compile.compiled import I32, Arrays, Compiled
+from eligo.compile.strings import Strings
+from eligo.evaluate.base import Evaluator
+from eligo.index.base import Index
+from eligo.language.limits import DEFAULT_LIMITS, Limits
+from eligo.language.tree import Node
+from eligo.options import Value
+from eligo.rule import Rule
+from eligo.segments.living.arrivals import Arrivals, many_arrivals, one_arrival
+from eligo.segments.living.changing import turn
+from eligo.segments.living.compiling import RowBuilder
+from eligo.segments.living.pools import COMING, FREE, GOING, LIVING, ROWS, USED_CONJUNCTIONS
+from eligo.segments.living.records import gather
+from eligo.segments.living.structure import SOME, Structure
+from eligo.segments.living.view import LivingView
+from eligo.segments.rule_table import RuleId, RuleTable
+from eligo.segments.rules import Figures, Place, Rules, needles_of
+from eligo.segments.sample import Sample
+
+_ADJUSTED = 256  # effort of each of the steps by which the index adjusts itself to events that were observed
+_STEPS = 256
+
+_NONE: I32 = np.zeros(0, np.int32)
+
+
+class LivingSet(Rules):
+    """See the top of this file. The places of rules are rows."""
+
+    kind: ClassVar[Literal["segments", "living"]] = "living"
+
+    def __init__(
+        self,
+        index: type[Index],
+        evaluator: type[Evaluator],
+        absent: str,
+        multi: Iterable[str],
+        limits: Limits = DEFAULT_LIMITS,
+        options: Mapping[str, Value] | None = None,
+    ) -> None:
+        super().__init__(index, evaluator, absent, multi, limits, options)
+        self._quiet = False
+        self._coming: list[I32] = []
+        self._going: list[I32] = []
+        self._begin(None)
+
+    def _begin(self, arrays: Arrays | None) -> None:
+        self.structure = Structure(self.recipe, self.multi, arrays)
+        self._view = LivingView(self.structure, self.lock)
+        self._builder: RowBuilder | None = None
+
+    def adopt(self, attributes: Attributes, strings: Strings) -> None:
+        self.recipe.attributes, self.recipe.strings = attributes, strings
+        self._begin(None)
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take what the structure's arrays were when they were saved."""
+        self._begin(arrays)
+
+    # -- reading
+
+    @property
+    def view(self) -> LivingView:
+        return self._view
+
+    def find(self, rule: RuleId) -> Place | None:
+        row = self.structure.row(rule, LIVING, COMING)
+        return None if row < 0 else (0, row)
+
+    def sequence_at(self, place: Place) -> int:
+        return int(self.structure.pools.sequence[place[1]])
+
+    def rule_at(self, place: Place) -> Rule:
+        return self.structure.rule(place[1])
+
+    def rules_naming(self, names: Iterable[str]) -> list[Place]:
+        pools = self.structure.pools
+        status = pools.status[: pools.state[ROWS]]
+        rows = np.nonzero((status == LIVING) | (status == COMING))[0].astype(np.int32)
+        offsets, data = gather(pools.handle, rows, True)
+        texts = pa.Array.from_buffers(pa.large_string(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+        named = np.zeros(len(rows), np.bool_)
+        for needle in needles_of(names):
+            named |= pc.match_substring(texts, needle).to_numpy(zero_copy_only=False)
+        return [(0, row) for row in rows[named].tolist()]
+
+    def figures(self) -> Figures:
+        structure = self.structure
+        candidates = evaluations = satisfied = 0
+        for search, completion in list(structure.scratches):
+            candidates += int(search.counters[0])
+            evaluations += int(search.counters[1])
+            satisfied += completion.satisfied
+        with self.lock:
+            return Figures(
+                conjunctions=int(structure.pools.state[USED_CONJUNCTIONS]),
+                predicates=int(structure.counts.checks.sum()),
+                segments=1,
+                candidates=candidates,
+                evaluations=evaluations,
+                bytes={name: array.nbytes for name, array in structure.arrays().items()},
+                notes=structure.index.notes(),
+                more={"false_candidates": max(candidates - satisfied, 0)},
+            )
+
+    # -- writing
+
+    def put(
+        self, place: Place | None, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...]
+    ) -> None:
+        sequence = self.next_sequence if place is None else self.sequence_at(place)
+        comes = one_arrival(rule, text, weight, tags, sequence, *self._compiler().one(root))
+        if self._quiet or comes.conjunctions > SOME:
+            with self.quietly():
+                if place is not None:
+                    self.remove_many([place])
+                self.extend([comes])
+        else:
+            with self.structure.gate:
+                self.structure.insert(comes, LIVING)
+                if place is not None:
+                    self.structure.forget(np.array([place[1]], np.int32))
+            self.count += place is None
+        self.next_sequence = max(self.next_sequence, sequence + 1)
+
+    def _compiler(self) -> RowBuilder:
+        if self._builder is None or self._builder.multi != self.multi:
+            tables = self.recipe.attributes, self.recipe.strings
+            self._builder = RowBuilder(*tables, absent=self.absent, multi=self.multi)
+        return self._builder
+
+    def remove(self, place: Place) -> None:
+        if self._quiet:
+            self.remove_many([place])
+        else:
+            self.structure.forget(np.array([place[1]], np.int32))
+            self.count -= 1
+
+    def made(self, table: RuleTable, compiled: Compiled) -> Arrivals:
+        return many_arrivals(table, compiled)
+
+    def extend(self, made: Iterable[Arrivals]) -> None:
+        with self.quietly():
+            for comes in made:
+                self._coming.append(self.structure.insert(comes, COMING))
+                self.count += len(comes)
+
+    def remove_many(self, places: Sequence[Place]) -> None:
+        if not places:
+            return
+        with self.quietly():
+            rows = np.array([row for _, row in places], np.int32)
+            status = self.structure.pools.status[rows]
+            going, unseen = rows[status == LIVING], rows[status == COMING]
+            turn(self.structure.pools.handle, going, COMING, GOING)
+            self._going.append(going)
+            if len(unseen):
+                self._coming = [some[~np.isin(some, unseen)] for some in self._coming]
+                self.structure.forget(unseen)
+            self.count -= len(places)
+
+    @contextmanager
+    def quietly(self) -> Iterator[None]:
+        if self._quiet:
+            yield
+            return
+        count, structure = self.count, self.structure
+        self._quiet, self._coming, self._going = True, [], []
+        try:
+            yield
+        except BaseException:
+            turn(structure.pools.handle, np.concatenate((_NONE, *self._going)), COMING, LIVING)
+            structure.forget(np.concatenate((_NONE, *self._coming)))
+            self.count = count
+            raise
+        else:
+            coming, going = np.concatenate((_NONE, *self._coming)), np.concatenate((_NONE, *self._going))
+            with structure.gate:
+                turn(structure.pools.handle, coming, LIVING, LIVING)
+                turn(structure.pools.handle, going, COMING, FREE)
+                if self.multi != structure.multi:
+                    structure.follow(self.multi)
+            structure.forget(going)
+        finally:
+            self._quiet = False
+
+    def observe(self, events: object) -> None:
+        structure = self.structure
+        sample = Sample(events, structure.encoder)
+        with self.lock:
+            for buffer in sample.buffers:
+                with structure.gate:
+                    structure.index.observe(buffer)
+        for _ in range(_STEPS):
+            with self.lock, structure.gate:
+                if not structure.index.adjust(_ADJUSTED):
+                    break

@@ -1,0 +1,171 @@
+"""Rules and the conjunctions that they share, in flat arrays with free lists: what a living set is made of.
+
+    row r           status[r]      FREE, LIVING, COMING (not to be seen yet), GOING (still to be seen)
+                    sequence[r]    when the rule was added; one that replaces another takes its number
+                    ids[r]         its id where ids are integers; id_hash[r]: by which `id_slots` knows the row
+                    weight[r]
+                    record[r]      where its record begins: id as text, text, tags
+                    root[r]        conjunction c >= 0: the rule is that; -1: never true; -2 - b: its leaves are block b.
+                                   Of a free row: the next free one
+    record          row (-1: free), bytes of the id, bytes of the text, how many tags; tags; bytes, in `records`
+    conjunction c   uses[c]        leaves of rules that are c; 0: the number is free
+                    conjunction_hash[c]             by which `conjunction_slots` knows it
+                    owner[c]       whom it serves: one entry; -1: nobody; -2 - b: the entries in block b.
+                                   Of a free number: the next free one
+    entry           2 * row: c alone completes the rule;  2 * block + 1: c is a leaf of that tree and begins at 1
+    block b         words 2b … of `blocks`, either
+                        entries    how many, room for them + 2; the entries
+                        leaves     row, leaf count M; then, ascending by begin, conjunction, begin - 1, end of each
+
+Leaves that begin later have no entry: a tree none of whose satisfied leaves begins at 1 is not complete, and is never
+looked at. Labels are those of the evaluator `interval`.
+
+Invariants (verify.py): every leaf of a row in use counts in `uses`, and a number with uses is in the index; every entry
+belongs to a row in use; what is in no free list is in use; records lie without gaps but for one, while they slide
+together (records.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import Arrays
+from eligo.errors import LimitError
+from eligo.index.dynamic.pool import reserved, with_room
+from eligo.jit import define_handle, kernel
+from eligo.segments.living.blocks import SIZES
+from eligo.segments.living.slots import LEAST, with_slots
+
+FREE, LIVING, COMING, GOING = 0, 1, 2, 3  # odd: readers see it
+
+# What `state` counts. The first two are those of blocks.py.
+BLOCKS, FREE_BLOCKS = 0, 1
+ROWS, FREE_ROW, USED_ROWS, CONJUNCTIONS, FREE_CONJUNCTION, USED_CONJUNCTIONS = 2, 3, 4, 5, 6, 7
+RECORDS, FREE_RECORDS, SLID_TO, SLIDING = 8, 9, 10, 11  # words; the gap is SLID_TO … SLIDING, -1: there is none
+HIDDEN = 12  # rows in use that readers do not see
+DISORDERED, LAST = 13, 14  # rows are not in the order of their sequence numbers; the last one's number
+TREES, WIDEST = 15, 16  # blocks of leaves; leaves that the widest ever had
+INTEGERS = 17  # ids are integers
+_STATE = 24
+
+_FIELDS = (
+    "state", "status", "sequence", "ids", "id_hash", "weight", "record", "root", "id_slots", "uses",
+    "conjunction_hash", "owner", "conjunction_slots", "blocks", "free_block", "records", "record_bytes", "tag_uses",
+)  # fmt: skip
+_ROW_ARRAYS = {
+    "status": np.uint8, "sequence": np.int64, "ids": np.int64, "id_hash": np.uint32, "weight": np.float64,
+    "record": np.int64, "root": np.int32,
+}  # fmt: skip
+_CONJUNCTION_ARRAYS = {"uses": np.int32, "conjunction_hash": np.uint32, "owner": np.int32}
+_MOST = 1 << 30  # rows and blocks: an entry says in 31 bits which
+
+
+@structref.register
+class PoolsType(types.StructRef):
+    """The arrays as one argument of kernels."""
+
+
+class PoolsHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(PoolsHandle, PoolsType, _FIELDS)
+
+
+@kernel
+def make_pools_handle(  # type: ignore[no-untyped-def]
+    state, status, sequence, ids, id_hash, weight, record, root, id_slots, uses, conjunction_hash, owner,
+    conjunction_slots, blocks, free_block, records, record_bytes, tag_uses,
+):  # fmt: skip
+    return PoolsHandle(
+        state, status, sequence, ids, id_hash, weight, record, root, id_slots, uses, conjunction_hash, owner,
+        conjunction_slots, blocks, free_block, records, record_bytes, tag_uses,
+    )  # fmt: skip
+
+
+class Pools:
+    """The arrays drawn above, and the handle that kernels take."""
+
+    state: NDArray[np.int64]
+
+    def __init__(self) -> None:
+        self._arrays: Arrays = {
+            "state": np.zeros(_STATE, np.int64),
+            **{name: reserved(kind, LEAST) for name, kind in (_ROW_ARRAYS | _CONJUNCTION_ARRAYS).items()},
+            "id_slots": np.zeros(LEAST, np.int32),
+            "conjunction_slots": np.zeros(LEAST, np.int32),
+            "blocks": reserved(np.int32, LEAST),
+            "free_block": np.full(SIZES, -1, np.int64),
+            "records": reserved(np.int32, LEAST),
+            "tag_uses": np.zeros(64, np.int64),
+        }
+        state = self._arrays["state"]
+        state[[FREE_ROW, FREE_CONJUNCTION, SLIDING, LAST]] = -1
+        self._refresh()
+
+    @classmethod
+    def restored(cls, arrays: Arrays) -> Pools:
+        """What `arrays` gave, or a copy of that: nothing is computed."""
+        pools = cls.__new__(cls)
+        pools._arrays = {name: arrays[name] for name in _FIELDS if name != "record_bytes"}
+        pools._refresh()
+        return pools
+
+    def arrays(self) -> Arrays:
+        """All that has to be saved, without the room to grow."""
+        state = self.state
+        used = dict.fromkeys(_ROW_ARRAYS, int(state[ROWS]))
+        used |= dict.fromkeys(_CONJUNCTION_ARRAYS, int(state[CONJUNCTIONS]))
+        used |= {"blocks": int(state[BLOCKS]), "records": int(state[RECORDS])}
+        return {name: array[: used.get(name)] for name, array in self._arrays.items()}
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name not in _FIELDS:
+            raise AttributeError(name)
+        return self._arrays[name]
+
+    def _refresh(self) -> None:
+        self.state = self._arrays["state"]
+        whole = {**self._arrays, "record_bytes": self._arrays["records"].view(np.uint8)}
+        self._room = (
+            min(len(whole["root"]), len(whole["id_slots"]) // 2, _MOST),
+            min(len(whole["owner"]), len(whole["conjunction_slots"]) // 2),
+            len(whole["blocks"]),
+            len(whole["records"]),
+            len(whole["tag_uses"]),
+        )
+        self.handle = make_pools_handle(*(whole[name] for name in _FIELDS))
+
+    def make_room(self, rows: int, conjunctions: int, blocks: int, records: int, tags: int) -> None:
+        """For so many rows, numbers, words of blocks and of records more, and for tags below that number."""
+        state = self.state
+        rows, conjunctions = int(state[ROWS]) + rows, int(state[CONJUNCTIONS]) + conjunctions
+        blocks, records = int(state[BLOCKS]) + blocks, int(state[RECORDS]) + records
+        room = self._room
+        if rows > room[0] or conjunctions > room[1] or blocks > room[2] or records > room[3] or tags > room[4]:
+            self._grow(rows, conjunctions, blocks, records, tags)
+
+    def _grow(self, rows: int, conjunctions: int, blocks: int, records: int, tags: int) -> None:
+        if rows >= _MOST or self.state[BLOCKS] >= _MOST:
+            raise LimitError(
+                f"{rows:,} rules, {self.state[BLOCKS]:,} words for their trees: one matcher that changes in place has "
+                "room for 2^30 of each; split the rules over several"
+            )
+        arrays = self._arrays
+        least = dict.fromkeys(_ROW_ARRAYS, rows) | dict.fromkeys(_CONJUNCTION_ARRAYS, conjunctions)
+        for name, size in (least | {"blocks": blocks, "records": records}).items():
+            arrays[name] = with_room(arrays[name], size)
+        for slots, hashes, taken in (
+            ("id_slots", "id_hash", rows),
+            ("conjunction_slots", "conjunction_hash", conjunctions),
+        ):
+            if 2 * taken > len(arrays[slots]):
+                arrays[slots] = with_slots(arrays[slots], arrays[hashes], 2 * taken)
+        if tags > len(arrays["tag_uses"]):
+            arrays["tag_uses"] = np.concatenate((arrays["tag_uses"], np.zeros(2 * tags, np.int64)))
+        self._refresh()

@@ -1,0 +1,54 @@
+"""Numbers by hash, with deletion: open addressing, linear probing, no marks where something was.
+
+    slots      int32, a power of two of them, at most half taken: number + 1, or 0
+    hashes     uint32 of each number: its first place is the hash modulo the slots
+
+Invariant: between a number's first place and the slot where it is no slot is free. Deleting moves back what would break
+this. Equal hashes may stand for different things: who looks one up goes on until it is the right one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eligo.jit import inline, kernel
+
+LEAST = 1024
+
+
+@inline
+def put_number(slots, hashes, number):  # type: ignore[no-untyped-def]
+    mask = np.int64(len(slots) - 1)
+    at = np.int64(hashes[number]) & mask
+    while slots[at] != 0:
+        at = (at + 1) & mask
+    slots[at] = number + 1
+
+
+@inline
+def drop_number(slots, hashes, number):  # type: ignore[no-untyped-def]
+    mask = np.int64(len(slots) - 1)
+    hole = np.int64(hashes[number]) & mask
+    while slots[hole] != number + 1:
+        hole = (hole + 1) & mask
+    at = (hole + 1) & mask
+    while slots[at] != 0:
+        home = np.int64(hashes[slots[at] - 1]) & mask
+        if (at - home) & mask >= (at - hole) & mask:
+            slots[hole] = slots[at]
+            hole = at
+        at = (at + 1) & mask
+    slots[hole] = 0
+
+
+@kernel
+def with_slots(slots, hashes, least):  # type: ignore[no-untyped-def]
+    """Slots with room for so many numbers, and those of the old ones in them."""
+    size = LEAST
+    while size < 2 * least:
+        size *= 2
+    larger = np.zeros(size, np.int32)
+    for taken in slots:
+        if taken != 0:
+            put_number(larger, hashes, taken - 1)
+    return larger

@@ -1,0 +1,223 @@
+"""The structure that readers search while writers change it: gate, index, pools, and how to encode events for them.
+
+    index          rows of conjunctions (index/native.py)      which does an event satisfy?
+    pools.py       rules, and the conjunctions that they share  which rules do these complete?
+    counts.py      what checks ask of events                    how is an event encoded?
+
+Conjunctions come before the rules that need them, and go after them. Equal ones are one: found by their hash, and
+confirmed by comparing their rows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import accumulate
+from typing import Any, cast
+
+import numpy as np
+
+from eligo.compile.compiled import I32, I64, Arrays
+from eligo.compile.encode import SEVERAL, Encoder
+from eligo.index.dynamic.content import same_row
+from eligo.index.native import NativeIndex
+from eligo.options import own
+from eligo.rule import Rule
+from eligo.segments.living.arrivals import Arrivals
+from eligo.segments.living.changing import candidates, drop_unused, forget_rules, new_numbers, take_rules
+from eligo.segments.living.completing import CompletionScratch
+from eligo.segments.living.counts import CheckCounts
+from eligo.segments.living.gate import Gate
+from eligo.segments.living.pools import BLOCKS, INTEGERS, Pools
+from eligo.segments.living.records import HEAD, find_integer, find_text, slide
+from eligo.segments.living.tags import Tags
+from eligo.segments.rule_table import RuleId
+from eligo.segments.segment import Recipe
+
+SOME = 200  # conjunctions, or rules, that come or go while the gate is closed
+_EFFORT = 4  # rows that the index may move to become better, for each that came or went
+_SLIDE = 4096  # words of records that may move at an update; more where more came
+
+
+_NONE: I32 = np.zeros(0, np.int32)
+
+
+class Structure:
+    """What one moment's answers come from. Methods that change it are called by one thread at a time."""
+
+    def __init__(self, recipe: Recipe, multi: frozenset[str], arrays: Arrays | None = None) -> None:
+        """Empty, or what `arrays` gave."""
+        kind = cast(type[NativeIndex], recipe.index)
+        self.gate = Gate()
+        self.scratches: deque[tuple[Any, CompletionScratch]] = deque()
+        self.attributes, self.strings = recipe.attributes, recipe.strings
+        self.index: NativeIndex
+        if arrays is None:
+            self.pools, self.counts, self.tags = Pools(), CheckCounts(), Tags()
+            self.index = kind.empty(recipe.strings, **own(kind, recipe.options))
+        else:
+            self.pools = Pools.restored(_part(arrays, "rules/"))
+            self.counts = CheckCounts(_part(arrays, "checks/"))
+            self.tags = Tags.restored(_part(arrays, "tags/"))
+            self.index = kind.revived(recipe.strings, _part(arrays, "index/"))
+        self.follow(multi)
+
+    def arrays(self) -> Arrays:
+        """Everything that a snapshot keeps, and `stats` counts; as it is, so that a change is seen in it."""
+        parts = (
+            ("rules/", self.pools.arrays()),
+            ("index/", self.index.arrays()),
+            ("checks/", self.counts.arrays()),
+            ("tags/", self.tags.arrays()),
+        )
+        return {prefix + name: array for prefix, part in parts for name, array in part.items()}
+
+    def follow(self, multi: frozenset[str]) -> None:
+        """Let events be encoded for the checks that there are, and with several values for some attributes."""
+        self.multi = multi
+        special = self.counts.special(self.attributes)
+        for name in multi:
+            special[name] = special.get(name, 0) | SEVERAL
+        self.encoder = Encoder(self.attributes, self.strings, special)
+
+    def moment(self) -> tuple[Encoder, int, int]:
+        """As long as this is the same, events that were encoded are encoded right."""
+        return self.encoder, len(self.strings), len(self.attributes)
+
+    # -- rules by row
+
+    @property
+    def has_integers(self) -> bool:
+        return bool(self.pools.state[INTEGERS])
+
+    def row(self, rule: RuleId, one: int, other: int) -> int:
+        """The row of a rule in one of two states, or -1."""
+        if isinstance(rule, str) == self.has_integers:
+            return -1
+        if isinstance(rule, str):
+            raw = np.frombuffer(bytearray(rule.encode()), np.uint8)
+            return find_text(self.pools.handle, raw, one, other)  # type: ignore[no-any-return]
+        return find_integer(self.pools.handle, rule, one, other)  # type: ignore[no-any-return]
+
+    def rule(self, row: int) -> Rule:
+        pools = self.pools
+        at = int(pools.record[row])
+        size, text, tags = pools.records[at + 1 : at + HEAD].tolist()
+        start = 4 * (at + HEAD + tags)
+        raw = pools.records.view(np.uint8)[start : start + size + text].tobytes()
+        return Rule(
+            int(pools.ids[row]) if self.has_integers else raw[:size].decode(),
+            raw[size:].decode(),
+            float(pools.weight[row]),
+            tuple(map(self.tags.name, pools.records[at + HEAD : at + HEAD + tags].tolist())),
+        )
+
+    # -- changing
+
+    def insert(self, comes: Arrivals, status: int) -> I32:
+        """Take rules in; their rows. Whoever wants them seen together with something else closes the gate around."""
+        number = self._known(comes)
+        rows: list[I32] = []
+        fresh = np.nonzero(number < 0)[0]
+        try:
+            self._insert_conjunctions(comes, fresh, number)
+            self._insert_rules(comes, number, status, rows)
+        except BaseException:
+            given = number[fresh]
+            self._delete(drop_unused(self.pools.handle, given[given >= 0]))
+            self.forget(np.concatenate((_NONE, *rows)))
+            raise
+        return rows[0] if len(rows) == 1 else np.concatenate((_NONE, *rows))
+
+    def _insert_conjunctions(self, comes: Arrivals, fresh: I64, number: I64) -> None:
+        """Put those that are not known into the index, and their numbers beside those that are."""
+        words, offsets, hashes = comes.words, comes.offsets, comes.hashes
+        if len(fresh) < len(number):
+            words, offsets = _rows(words, offsets, fresh)
+            hashes = hashes[fresh]
+        attributes = max(1, len(self.attributes))
+        for first in range(0, len(fresh), SOME):
+            stop = min(first + SOME, len(fresh))
+            with self.gate:
+                self.pools.make_room(0, stop - first, 0, 0, 0)
+                given = new_numbers(self.pools.handle, hashes[first:stop], words, offsets[first:])
+                self.index.insert(words, offsets, first, stop, attributes)
+                number[fresh[first:stop]] = given
+                if self.counts.add(words, offsets, first, stop, 1, attributes):
+                    self.follow(self.multi)
+                self.index.adjust(_EFFORT * (stop - first))
+
+    def _insert_rules(self, comes: Arrivals, number: I64, status: int, rows: list[I32]) -> None:
+        table = comes.table
+        tag = self.tags.numbers(comes.tag_names, self.pools.tag_uses)[table.tag] if comes.tag_names else table.tag
+        numbers = number[comes.which] if len(number) else comes.which
+        for first in range(0, len(comes), SOME):
+            stop = min(first + SOME, len(comes))
+            with self.gate:
+                self.pools.state[INTEGERS] = len(table.ids) > 0
+                self._make_room(comes, first, stop)
+                rows.append(
+                    take_rules(
+                        self.pools.handle, first, stop, status, table.sequence, table.ids, table.id_offsets,
+                        table.id_data, table.text_offsets, table.text_data, table.weight, table.tag_offsets, tag,
+                        comes.tree, comes.tree_offsets, comes.begin, comes.end, comes.span, numbers,
+                    )
+                )  # fmt: skip
+                slide(self.pools.handle, _SLIDE + 256 * (stop - first))
+
+    def forget(self, rows: I32) -> None:
+        """Take rules out, and the conjunctions that only they had."""
+        for first in range(0, len(rows), SOME):
+            some = rows[first : first + SOME]
+            with self.gate:
+                self._delete(forget_rules(self.pools.handle, some))
+                slide(self.pools.handle, _SLIDE + 256 * len(some))
+
+    def _delete(self, numbers: I64) -> None:
+        """Take conjunctions out of the index whose numbers are free already."""
+        if not len(numbers):
+            return
+        with self.gate:
+            words = [self.index.row(number) for number in numbers.tolist()]
+            self.index.delete(numbers)
+            offsets = np.array([0, *accumulate(map(len, words))], np.int64)
+            content = words[0] if len(words) == 1 else np.concatenate(words)
+            if self.counts.add(content, offsets, 0, len(words), -1, 0):
+                self.follow(self.multi)
+            self.index.adjust(_EFFORT * len(words))
+
+    def _known(self, comes: Arrivals) -> I64:
+        """The numbers of the conjunctions that are here already, -1 for the others."""
+        found: I64
+        found, count = candidates(self.pools.handle, comes.hashes, -1)
+        for i in np.nonzero(found >= 0)[0].tolist() if count else ():
+            c = int(found[i])
+            while c >= 0 and not same_row(self.index.row(c), 0, comes.words, comes.offsets[i]):
+                c = int(candidates(self.pools.handle, comes.hashes[i : i + 1], c)[0][0])
+            found[i] = c
+        return found
+
+    def _make_room(self, comes: Arrivals, first: int, stop: int) -> None:
+        table, count = comes.table, stop - first
+        if len(comes) == count:
+            leaves, given = len(comes.tree), len(table.text_data) + len(table.id_data) + len(table.tag)
+        else:
+            leaves = int(comes.tree_offsets[stop] - comes.tree_offsets[first])
+            given = int(table.text_offsets[stop] - table.text_offsets[first])
+            given += int(table.tag_offsets[stop] - table.tag_offsets[first])
+            given += 0 if len(table.ids) else int(table.id_offsets[stop] - table.id_offsets[first])
+        # A tag takes a word. Lists of entries may double, and blocks given back may not be of the sizes wanted.
+        blocks = 6 * (int(self.pools.state[BLOCKS]) + 8 * leaves + 8 * count)
+        self.pools.make_room(count, 0, blocks, given + 8 * count, len(self.tags))
+
+
+def _part(arrays: Arrays, prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _rows(words: I64, offsets: I64, chosen: I64) -> tuple[I64, I64]:
+    """Some of the slices words[offsets[i]:offsets[i+1]], and their offsets."""
+    sizes = np.diff(offsets)[chosen]
+    ends = np.cumsum(sizes)
+    starts = np.concatenate((np.zeros(1, np.int64), ends))
+    take = np.arange(starts[-1]) + np.repeat(offsets[chosen] - starts[:-1], sizes)
+    return words[take], starts

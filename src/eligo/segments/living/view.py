@@ -1,0 +1,249 @@
+"""What readers ask of a living set: everything of one answer is found inside the gate, so it is of one moment."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from eligo.compile.compiled import F64, I32, I64, U8
+from eligo.compile.events import EventBuffer
+from eligo.rule import Rule
+from eligo.segments.encoding import encoded, slices
+from eligo.segments.living.completing import CompletionScratch, complete_many, complete_one
+from eligo.segments.living.pools import GOING, LIVING, ROWS, USED_CONJUNCTIONS
+from eligo.segments.living.records import gather
+from eligo.segments.living.structure import Structure
+from eligo.segments.rule_table import RuleId, is_id, strings_of
+from eligo.segments.rules import View
+from eligo.segments.view import wanted_tags
+
+_ADJUSTED = 256  # events of one thread after which the index may adjust itself, and by how much
+_PATIENCE = 0.001  # seconds that it may wait for readers to leave the gate
+_STAY = 0.004  # seconds that a batch stays inside
+_HURRIED = 64  # events encoded inside, where rules change faster than slices are encoded outside
+
+_NONE: I32 = np.zeros(0, np.int32)
+_ANY: U8 = np.zeros(0, np.uint8)
+Ids = I64 | tuple[I64, U8]  # integers, or offsets and UTF-8 bytes
+
+
+class LivingView(View):
+    """Of one matcher there is one; unlike that of segments, what it says changes."""
+
+    def __init__(self, structure: Structure, lock: threading.RLock) -> None:
+        self._structure = structure
+        self._lock = lock
+
+    # -- one event
+
+    def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
+        gate = self._structure.gate
+        entered = gate.enter()
+        try:
+            rows = self._rows(event, buffer, tags, limit)
+            if not len(rows):
+                return []
+            ids = self._ids(rows)
+        finally:
+            if entered:
+                gate.leave()
+            self._adjust_sometimes()
+        return _listed(ids)
+
+    def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
+        with self._inside():
+            rows = self._rows(event, buffer, tags, None)
+            weights = self._structure.pools.weight[rows]
+            best = np.argsort(-weights, kind="stable")[: max(k, 0)]
+            ids = self._ids(rows[best])
+        return list(zip(_listed(ids), weights[best].tolist(), strict=True))
+
+    def weighted(self, event: Any, buffer: EventBuffer) -> tuple[I64, F64]:
+        with self._inside():
+            rows = self._rows(event, buffer, None, None)
+            pools = self._structure.pools
+            return pools.ids[rows], pools.weight[rows]
+
+    def _rows(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> I32:
+        structure = self._structure
+        buffer.clear()
+        structure.encoder.encode(event, buffer)
+        wanted = _ANY if tags is None else structure.tags.wanted(wanted_tags(tags))
+        if not structure.pools.state[USED_CONJUNCTIONS]:
+            return _NONE
+        search, completion = scratch = self._scratch()
+        count = structure.index.search(buffer, 0, search)
+        completion.events += 1
+        rows = _NONE
+        if count:
+            completion.satisfied += count
+            completion.fit(structure.pools.state)
+            most = -1 if limit is None else limit
+            matched = complete_one(structure.pools.handle, search.found, count, wanted, most, completion.handle)
+            rows = completion.matched[:matched].copy()
+        structure.scratches.append(scratch)
+        return rows
+
+    # -- many events
+
+    def batch(
+        self,
+        events: Any,
+        tags: Iterable[str] | None,
+        limit: int | None,
+        inspect: Callable[[EventBuffer], None] | None = None,
+        moved_on: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[I64, pa.Array]]:
+        """Slices are encoded outside the gate; inside it is seen whether that still holds.
+
+        Where rules change all the time it never does, and some events are encoded inside.
+        """
+        names = None if tags is None else wanted_tags(tags)
+        most = -1 if limit is None else limit
+        structure = self._structure
+        for first, part in slices(events):
+            done, hurried = 0, False
+            while done < len(part):
+                rest = part[done:] if isinstance(part, list) else part.slice(done)
+                moment = structure.moment()
+                buffer = None if hurried else encoded(rest, moment[0], first + done)
+                at = 0
+                while buffer is None or at < buffer.events:
+                    with self._inside():
+                        if buffer is None:
+                            some = rest[:_HURRIED] if isinstance(rest, list) else rest.slice(0, _HURRIED)
+                            buffer = encoded(some, structure.encoder, first + done)
+                        elif structure.moment() != moment:
+                            hurried = True
+                            break
+                        moment = structure.moment()
+                        if inspect is not None and at == 0:
+                            inspect(buffer)
+                        if moved_on is not None:
+                            moved_on()
+                        counts, rows = self._many(buffer, at, names, most)
+                        ids = self._ids(rows)
+                    if len(rows):
+                        start = first + done + at
+                        yield np.repeat(np.arange(start, start + len(counts)), counts), _array(ids)
+                    at += len(counts)
+                done += at
+
+    def _many(self, buffer: EventBuffer, first: int, names: frozenset[str] | None, most: int) -> tuple[I64, I32]:
+        """How many rules each of some events matches, from `first` on as far as time allows; and their rows."""
+        structure = self._structure
+        wanted = _ANY if names is None else structure.tags.wanted(names)
+        if not structure.pools.state[USED_CONJUNCTIONS]:
+            return np.zeros(buffer.events - first, np.int64), _NONE
+        search, completion = scratch = self._scratch()
+        completion.fit(structure.pools.state)
+        counts: list[I64] = []
+        rows: list[I32] = []
+        offsets, ends = np.zeros(buffer.events + 1, np.int64), np.zeros(buffer.events + 1, np.int64)
+        deadline = time.perf_counter() + _STAY
+        at, size = first, 8
+        while at < buffer.events and time.perf_counter() < deadline:
+            stop = structure.index.search_batch(buffer, at, min(at + size, buffer.events), search, offsets)
+            done = 0
+            while done < stop - at:
+                some = complete_many(
+                    structure.pools.handle, search.found, offsets[done:], stop - at - done, wanted, most,
+                    completion.handle, ends,
+                )  # fmt: skip
+                counts.append(np.diff(ends[: some + 1]))
+                rows.append(completion.matched[: ends[some]].copy())
+                done += some
+            completion.satisfied += int(offsets[stop - at])
+            at, size = stop, min(2 * size, 512)
+        completion.events += at - first
+        structure.scratches.append(scratch)
+        return np.concatenate(counts), np.concatenate(rows)
+
+    # -- rules
+
+    def has(self, rule: object) -> bool:
+        if not is_id(rule):
+            return False
+        with self._inside():
+            return self._structure.row(rule, LIVING, GOING) >= 0
+
+    def rule(self, rule: object) -> Rule | None:
+        if not is_id(rule):
+            return None
+        with self._inside():
+            row = self._structure.row(rule, LIVING, GOING)
+            return self._structure.rule(row) if row >= 0 else None
+
+    def everyone(self) -> Iterator[RuleId]:
+        pools = self._structure.pools
+        with self._inside():
+            rows = np.nonzero(pools.status[: pools.state[ROWS]] & 1)[0].astype(np.int32)
+            rows = rows[np.argsort(pools.sequence[rows], kind="stable")]
+            ids = self._ids(rows)
+        return iter(_listed(ids))
+
+    def attributes(self) -> set[int]:
+        with self._inside():
+            return set(np.nonzero(self._structure.counts.checks)[0].tolist())
+
+    # -- parts
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        gate = self._structure.gate
+        entered = gate.enter()
+        try:
+            yield
+        finally:
+            if entered:
+                gate.leave()
+        self._adjust_sometimes()
+
+    def _scratch(self) -> tuple[Any, CompletionScratch]:
+        try:
+            return self._structure.scratches.pop()
+        except IndexError:
+            return self._structure.index.scratch(), CompletionScratch()
+
+    def _ids(self, rows: I32) -> Ids:
+        """The ids of rows, copied, to be read outside the gate."""
+        structure = self._structure
+        if structure.has_integers:
+            return structure.pools.ids[rows]
+        return gather(structure.pools.handle, rows, False)  # type: ignore[no-any-return]
+
+    def _adjust_sometimes(self) -> None:
+        """Let the index adjust itself after some events, unless somebody changes it or would have to wait long."""
+        structure = self._structure
+        try:
+            completion = structure.scratches[-1][1]
+        except IndexError:
+            return
+        if completion.events < _ADJUSTED or not self._lock.acquire(blocking=False):
+            return
+        try:
+            completion.events = 0
+            if structure.gate.close(_PATIENCE):
+                try:
+                    structure.index.adjust(_ADJUSTED)
+                finally:
+                    structure.gate.open()
+        finally:
+            self._lock.release()
+
+
+def _listed(ids: Ids) -> list[RuleId]:
+    return strings_of(*ids) if isinstance(ids, tuple) else ids.tolist()  # type: ignore[return-value]
+
+
+def _array(ids: Ids) -> pa.Array:
+    if not isinstance(ids, tuple):
+        return pa.array(ids, pa.int64())
+    buffers = [None, pa.py_buffer(ids[0]), pa.py_buffer(ids[1])]
+    return pa.Array.from_buffers(pa.large_string(), len(ids[0]) - 1, buffers)

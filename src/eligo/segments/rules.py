@@ -1,0 +1,197 @@
+"""What a matcher needs of its rules, whether they lie in segments (`rule_set.py`) or in one structure that changes in
+place (`living/`).
+
+    Loader  ──▶  Rules   find, put, remove; quietly: made, remove_many, extend     one writer at a time, by `lock`
+    Matcher ──▶  View    ids, top, batch, rule                                     any number of readers, without it
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+
+from eligo.compile.attributes import Attributes
+from eligo.compile.builder import Builder
+from eligo.compile.compiled import F64, I64, Compiled
+from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
+from eligo.evaluate.base import Evaluator
+from eligo.index.base import Index
+from eligo.language.limits import DEFAULT_LIMITS, Limits
+from eligo.language.tree import Node
+from eligo.options import Value
+from eligo.rule import Rule
+from eligo.segments.pending import Pending
+from eligo.segments.rule_table import RuleId, RuleTable
+from eligo.segments.segment import Recipe
+
+Place = tuple[int, int]  # where a rule lies, until the next change
+
+
+@dataclass
+class Figures:
+    """What `stats` says about the structure that holds the rules."""
+
+    conjunctions: int
+    predicates: int
+    segments: int
+    candidates: int
+    evaluations: int
+    bytes: dict[str, int]
+    notes: dict[str, Any]
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+class View(ABC):
+    """What readers ask. Each answer to one event is that of one moment."""
+
+    @abstractmethod
+    def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
+        """The ids of the rules that an event matches, in the order in which they were added."""
+
+    @abstractmethod
+    def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
+        """Ids and weights of the k matches with the highest weights; ties in the order of adding."""
+
+    @abstractmethod
+    def weighted(self, event: Any, buffer: EventBuffer) -> tuple[I64, F64]:
+        """Ids, which are integers, and weights of all matches."""
+
+    @abstractmethod
+    def batch(
+        self,
+        events: Any,
+        tags: Iterable[str] | None,
+        limit: int | None,
+        inspect: Callable[[EventBuffer], None] | None = None,
+        moved_on: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[I64, pa.Array]]:
+        """Slices of the answer: event numbers, and rule ids beside them.
+
+        `inspect` sees the events once encoded. `moved_on` is called before events are matched whose moment is not that
+        of the view's making; nothing changes until they are matched.
+        """
+
+    @abstractmethod
+    def rule(self, rule: object) -> Rule | None:
+        """The rule with that id; None if there is none, or if no rule's id could be that."""
+
+    @abstractmethod
+    def has(self, rule: object) -> bool:
+        """Whether there is a rule with that id."""
+
+    @abstractmethod
+    def everyone(self) -> Iterator[RuleId]:
+        """The ids of all rules, in the order in which they were added."""
+
+    @abstractmethod
+    def attributes(self) -> set[int]:
+        """The numbers of the attributes that rules look at; those of rules just removed may be among them."""
+
+
+class Rules(ABC):
+    """The rules of one matcher. Methods that change something are called with `lock` held."""
+
+    kind: ClassVar[Literal["segments", "living"]]
+
+    def __init__(
+        self,
+        index: type[Index],
+        evaluator: type[Evaluator],
+        absent: str,
+        multi: Iterable[str],
+        limits: Limits = DEFAULT_LIMITS,
+        options: Mapping[str, Value] | None = None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.absent = absent
+        self.recipe = Recipe(index, evaluator, Attributes(), Strings(), limits=limits, options=options or {})
+        self.declared = frozenset(multi)
+        self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
+        self.next_sequence = 0
+        self.count = 0
+
+    @property
+    def multi(self) -> frozenset[str]:
+        return self.declared.union(self.containing) if self.containing else self.declared
+
+    def new_pending(self) -> Pending:
+        """A place for rules to be compiled with what is multi-valued now."""
+        return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=self.multi))
+
+    @abstractmethod
+    def adopt(self, attributes: Attributes, strings: Strings) -> None:
+        """Use these tables from now on; there are no rules yet."""
+
+    # -- reading
+
+    @property
+    @abstractmethod
+    def view(self) -> View: ...
+
+    @abstractmethod
+    def find(self, rule: RuleId) -> Place | None:
+        """Where a rule is, as far as the writer is."""
+
+    @abstractmethod
+    def sequence_at(self, place: Place) -> int: ...
+
+    @abstractmethod
+    def rule_at(self, place: Place) -> Rule: ...
+
+    @abstractmethod
+    def rules_naming(self, names: Iterable[str]) -> list[Place]:
+        """Places of the rules whose text names one of the attributes, and perhaps of some more."""
+
+    @abstractmethod
+    def figures(self) -> Figures: ...
+
+    # -- writing
+
+    @abstractmethod
+    def put(
+        self, place: Place | None, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...]
+    ) -> None:
+        """Append a rule that is not there, or put it in the place of the one at `place`, whose number it takes."""
+
+    @abstractmethod
+    def remove(self, place: Place) -> None:
+        """Remove the rule at a place that `find` gave."""
+
+    @abstractmethod
+    def quietly(self) -> AbstractContextManager[None]:
+        """Changes that are seen together: meanwhile readers see what was there before."""
+
+    @abstractmethod
+    def made(self, table: RuleTable, compiled: Compiled) -> Any:
+        """Many rules in the form that `extend` takes; all that takes long."""
+
+    @abstractmethod
+    def extend(self, made: Iterable[Any]) -> None:
+        """Take many rules at once."""
+
+    @abstractmethod
+    def remove_many(self, places: Sequence[Place]) -> None: ...
+
+    @abstractmethod
+    def observe(self, events: Any) -> None:
+        """Learn from events how often predicates hold."""
+
+    def seal(self) -> None:  # noqa: B027, not every kind has something open
+        """End what was begun with another set of multi-valued attributes."""
+
+    def wait(self) -> None:  # noqa: B027, not every kind works beside
+        """Until no work beside is under way."""
+
+
+def needles_of(names: Iterable[str]) -> list[str]:
+    """What stands in the text of each rule that names one of the attributes."""
+    # A backquote in a name is doubled in text; rather than undo that, all rules are taken.
+    return ["" if "`" in name else name for name in names]

@@ -1,0 +1,163 @@
+"""A living set against a plain dict of rules and the reference, through any sequence of changes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import eligo
+from eligo.index.be_tree.tree import BeTree
+from eligo.index.be_tree.verify import verify_tree
+from eligo.language.reference import matches, multi_valued
+from eligo.language.tree import And, Node, Not, Or, Predicate
+from eligo.segments.living.living import LivingSet
+from eligo.segments.living.verify import verify_structure
+from strategies import events, expressions
+
+NAMES = [f"r{n}" for n in range(8)]
+DECLARED = frozenset({"c"})
+
+# `contains` on `b` makes it multi-valued on the way, and single-valued again when the last such rule goes.
+_contains = st.builds(
+    Predicate,
+    st.just("b"),
+    st.sampled_from(("contains any", "contains all")),
+    st.tuples(st.integers(0, 3)),
+    st.booleans(),
+)
+_once = st.integers(0, 10**6).map(lambda n: Predicate(f"only{n}", "=", (1,)))
+_one_value = st.builds(Predicate, st.just("one"), st.just("="), st.just((7,)), st.booleans())
+_all_values = st.sampled_from(
+    (
+        Or((Predicate("a", "<", (2,)), Predicate("a", ">=", (2,)))),
+        Predicate("a", ">", (-(2**63),)),
+        Predicate("a", "is null", (), True),
+    )
+)
+_negative = st.lists(
+    st.builds(Predicate, st.sampled_from("ab"), st.just("="), st.tuples(st.integers(0, 2)), st.just(True)),
+    min_size=1,
+    max_size=3,
+).map(lambda some: And(tuple(some)) if len(some) > 1 else some[0])
+some_rules: st.SearchStrategy[Node] = st.one_of(
+    expressions(multi=DECLARED), _contains, _once, _one_value, _all_values, _negative, st.builds(Not, _negative)
+)
+some_events = st.one_of(
+    events(multi={"b", "c"}), st.fixed_dictionaries({"one": st.just(7)}, optional={"a": st.integers(0, 3)})
+)
+
+
+class Machine(RuleBasedStateMachine):
+    """`kept` is what the matcher should hold, in the order of adding."""
+
+    absent = "fails"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, Node] = {}
+        self.folder = Path(tempfile.mkdtemp(prefix="eligo-living-"))
+
+    @initialize()
+    def begin(self) -> None:
+        self.m = eligo.Matcher(
+            "be-tree",
+            absent=self.absent,
+            multi=DECLARED,
+            options={"max_cap": 2, "min_size": 2},  # type: ignore[arg-type]
+        )
+
+    @rule(name=st.sampled_from(NAMES), expression=some_rules)
+    def add(self, name: str, expression: Node) -> None:
+        self.m.add(name, expression, replace=name in self.kept)
+        self.kept[name] = expression
+
+    @rule(name=st.sampled_from(NAMES))
+    def remove(self, name: str) -> None:
+        if name not in self.kept:
+            with pytest.raises(eligo.UnknownRuleError):
+                self.m.remove(name)
+        else:
+            self.m.remove(name)
+            del self.kept[name]
+
+    @rule(some=st.lists(st.tuples(st.sampled_from(NAMES), some_rules), max_size=5))
+    def add_many(self, some: list[tuple[str, Node]]) -> None:
+        self.m.add_many([(name, expression, 2.0, (name,)) for name, expression in some], replace=True)
+        self.kept.update(some)
+
+    @rule(some=st.lists(st.tuples(st.sampled_from(NAMES), some_rules), max_size=4))
+    def add_many_that_fail(self, some: list[tuple[str, Node]]) -> None:
+        with pytest.raises(eligo.EligoError):
+            self.m.add_many([*some, ("bad", "a = and")], replace=True)
+
+    @rule(seen=st.lists(some_events, max_size=4))
+    def observe(self, seen: list[dict[str, Any]]) -> None:
+        self.m.observe([event for event in seen if self._fits(event)])
+
+    @rule()
+    def save_and_open(self) -> None:
+        self.m.save(self.folder / "rules.eligo")
+        self.m = eligo.open(self.folder / "rules.eligo")
+
+    @rule(event=some_events, limit=st.one_of(st.none(), st.integers(0, 3)))
+    def match(self, event: dict[str, Any], limit: int | None) -> None:
+        if self._fits(event):
+            assert self.m.match(event, limit=limit) == self._expected(event)[:limit]
+
+    @rule(event=some_events, tags=st.lists(st.sampled_from(NAMES), max_size=3))
+    def match_with_tags(self, event: dict[str, Any], tags: list[str]) -> None:
+        if self._fits(event):
+            wanted = [name for name in self._expected(event) if set(self.m.get(name).tags) & set(tags)]
+            assert self.m.match(event, tags=tags) == wanted
+            assert [name for name, _ in self.m.top(event, 9, tags=tags)] == wanted
+
+    @rule(some=st.lists(some_events, min_size=1, max_size=5))
+    def match_batch(self, some: list[dict[str, Any]]) -> None:
+        some = [event for event in some if self._fits(event)]
+        found = self.m.match_batch(some)
+        wanted = [(number, name) for number, event in enumerate(some) for name in self._expected(event)]
+        assert list(zip(found["event"].to_pylist(), found["rule"].to_pylist(), strict=True)) == wanted
+
+    @invariant()
+    def books_are_right(self) -> None:
+        if not hasattr(self, "m"):
+            return
+        rules = self.m._rules
+        assert isinstance(rules, LivingSet)
+        assert isinstance(rules.structure.index, BeTree)
+        verify_structure(rules.structure, len(self.kept))
+        verify_tree(rules.structure.index.pools)
+        assert list(self.m) == list(self.kept)
+        assert len(self.m) == len(self.kept)
+        assert self.m.multi == self._multi()
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _multi(self) -> frozenset[str]:
+        return DECLARED.union(*(multi_valued(expression) for expression in self.kept.values()))
+
+    def _fits(self, event: dict[str, Any]) -> bool:
+        """Lists stand only where several values may; what no rule names is not looked at."""
+        return not any(isinstance(value, list) and name not in self._multi() for name, value in event.items())
+
+    def _expected(self, event: dict[str, Any]) -> list[str]:
+        return [name for name, expr in self.kept.items() if matches(expr, event, self.absent, self._multi())]
+
+
+class ClassicalMachine(Machine):
+    absent = "classical"
+
+
+_settings = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+TestFails = Machine.TestCase
+TestFails.settings = _settings
+TestClassical = ClassicalMachine.TestCase
+TestClassical.settings = _settings
