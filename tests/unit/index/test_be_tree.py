@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.mixed import answers, compiled, events, texts
 
+import eligo
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
@@ -17,6 +18,10 @@ from eligo.index.be_tree.tree import BeTree, BeTreeBatch
 from eligo.index.be_tree.verify import verify_tree
 from eligo.index.dynamic.writing import rows_of
 from eligo.index.scan import Scan
+from eligo.language import parse
+from eligo.language.normalize import normalize
+from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
+from eligo.language.reference import matches
 
 
 class Changing:
@@ -238,3 +243,26 @@ def test_equal_rows_and_rows_without_predicates() -> None:
         verify_tree(tree.pools)
     some = [{}, {"n0": 1}, {"n0": 1, "n1": 3, "n2": 7}]
     assert answers(tree.index, encoder, some) == answers(Scan.build(conjunctions), encoder, some)
+
+
+@pytest.mark.parametrize("index", ["be-tree", "be-tree-batch"])
+def test_ends_of_the_short_line(index: str) -> None:
+    """Values and ranges around the places that are special: zero, where the line ends, where masks do."""
+    edges = (0, 1, -1, 2**19 - 3, 2**19 - 2, 2**19 - 1, 2**19, -(2**19) + 2, -(2**19) + 1, -(2**19), 2**53, -(2**63))
+    rules = [f"a {operator} {edge}" for operator in ("=", "!=", "<", "<=", ">", ">=") for edge in edges]
+    rules += [f"a in (1, 2, {1 + span})" for span in (31, 32, 62, 63, 64, 65, 126, 127)]
+    rules += [f"a in ({edge}, {edge + 2}, {edge - 3})" for edge in edges[:10]]
+    rules += ["a in (0.5, 1)", "a in ('x', 'y')", "a in (true, false)", "a > 0.5", "a <= -0.5", "a = true"]
+    m = eligo.Matcher(index=index, options={"max_cap": 2, "min_size": 2})
+    m.add_many(enumerate(rules))
+    values: list[Any] = [v + step for v in edges for step in (-1, 0, 1)] + [0.5, -0.5, -0.0, 1e300, True, "x", "z"]
+    values += [1 + span for span in (31, 32, 62, 63, 64, 65, 126, 127)] + [32.5]
+    for edge in edges[:10]:
+        values += [Above(edge), Above(edge, inclusive=True), Below(edge), Below(edge, inclusive=True)]
+        values += [Between(edge, edge + 1), Between(edge + 0.25, edge + 0.5), OneOf(edge, edge + 3), NoneOf(edge)]
+    trees = [normalize(parse(rule)) for rule in rules]
+    for value in values:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            continue
+        event = {"a": value}
+        assert m.match(event) == [i for i, tree in enumerate(trees) if matches(tree, event)], value

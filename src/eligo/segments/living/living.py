@@ -38,8 +38,7 @@ from eligo.segments.rule_table import RuleId, RuleTable
 from eligo.segments.rules import Figures, Place, Rules, needles_of
 from eligo.segments.sample import Sample
 
-_ADJUSTED = 256  # effort of each of the steps by which the index adjusts itself to events that were observed
-_STEPS = 256
+_EFFORT = 2048  # of each of the steps by which the index adjusts itself to events that were observed
 
 _NONE: I32 = np.zeros(0, np.int32)
 
@@ -211,7 +210,8 @@ class LivingSet(Rules):
             for buffer in sample.buffers:
                 with structure.gate:
                     structure.index.observe(buffer)
-        for _ in range(_STEPS):
-            with self.lock, structure.gate:
-                if not structure.index.adjust(_ADJUSTED):
-                    break
+        for _ in range(2):  # to the end of the round that is under way, and once more
+            more = True
+            while more:
+                with self.lock, structure.gate:
+                    more = structure.index.adjust(_EFFORT)

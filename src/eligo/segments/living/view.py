@@ -23,7 +23,8 @@ from eligo.segments.rule_table import RuleId, is_id, strings_of
 from eligo.segments.rules import View
 from eligo.segments.view import wanted_tags
 
-_ADJUSTED = 256  # events of one thread after which the index may adjust itself, and by how much
+_SEARCHED = 256  # events of one thread after which the index may adjust itself
+_EFFORT = 2048  # and by how much: a fraction of a millisecond
 _PATIENCE = 0.001  # seconds that it may wait for readers to leave the gate
 _STAY = 0.004  # seconds that a batch stays inside
 _HURRIED = 64  # events encoded inside, where rules change faster than slices are encoded outside
@@ -225,13 +226,13 @@ class LivingView(View):
             completion = structure.scratches[-1][1]
         except IndexError:
             return
-        if completion.events < _ADJUSTED or not self._lock.acquire(blocking=False):
+        if completion.events < _SEARCHED or not self._lock.acquire(blocking=False):
             return
         try:
             completion.events = 0
             if structure.gate.close(_PATIENCE):
                 try:
-                    structure.index.adjust(_ADJUSTED)
+                    structure.index.adjust(_EFFORT)
                 finally:
                     structure.gate.open()
         finally:
