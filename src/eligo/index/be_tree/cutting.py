@@ -31,23 +31,11 @@ from eligo.index.be_tree.nodes import (
     pair,
     upper,
 )
-from eligo.index.be_tree.placing import add_row
+from eligo.index.be_tree.placing import add_row, is_on_way
 from eligo.index.be_tree.ranking import USELESS, common_bits, directory_key, interval_of, score_of
 from eligo.index.dynamic.line import ANY
 from eligo.index.dynamic.rows import check_words, first_check, row_words
 from eligo.jit import inline, kernel
-
-
-@inline
-def used_above(t, c, attribute):  # type: ignore[no-untyped-def]
-    """Whether a p-node on the way from the root to a c-node has the attribute."""
-    cluster, partition = t.cluster, t.partition
-    owner = lower(cluster[8 * c + UP])
-    while owner >= 0:
-        if upper(partition[4 * owner + KEY]) >> 3 == attribute:
-            return True
-        owner = lower(cluster[8 * lower(partition[4 * owner + KEY]) + UP])
-    return False
 
 
 @kernel
@@ -133,7 +121,7 @@ def vote_of(t, c, at):  # type: ignore[no-untyped-def]
         if (
             key >= 0
             and tally[key] & 0xFFFF_FFFF >= few
-            and not used_above(t, c, key >> 3)
+            and not is_on_way(t, c, key >> 3)
             and find_partition(t, c, key) < 0
         ):
             score = score_of(t, words, q, key)

@@ -127,6 +127,18 @@ def score_of(t, words, q, key):  # type: ignore[no-untyped-def]
 
 
 @inline
+def chance_of(t, code):  # type: ignore[no-untyped-def]
+    """The chance that an event satisfies a plain check."""
+    key, state = directory_key(code), t.state
+    presence = presence_of(
+        np.float64(t.seen[key]), np.float64(t.popular[key]), np.float64(state[ROWS]), np.float64(state[EVENTS]), 0.0
+    )
+    extent = t.most[key] - t.least[key] + 1.0
+    values = np.float64(code & 0xFF_FFFF) / (2.0 if key & 7 == NUMBER else 1.0) + 1.0
+    return min(presence, 1.0) * min(1.0, values / extent) if extent > 0.0 else min(presence, 1.0)
+
+
+@inline
 def interval_of(words, at, key):  # type: ignore[no-untyped-def]
     """Where a row has its check of that key (-1: nowhere), and its interval in unsigned order.
 
