@@ -58,11 +58,13 @@ class Loader:
             multi = self._multi_after(containing, gone)
             normal = early if multi == expected else normalize(root, multi=multi, absent=rules.absent)
             self._check_size(normal)
-            with self._containing_changes(containing, gone):
-                # The place is looked up again: rules may have been compiled anew.
-                known = rules.find(rule) if known is not None else None
-                rules.put(known, rule, normal, text, number, labels)
-            self.id_type = type(rule)
+            try:
+                with self._containing_changes(containing, gone):
+                    # The place is looked up again: rules may have been compiled anew.
+                    known = rules.find(rule) if known is not None else None
+                    rules.put(known, rule, normal, text, number, labels)
+            finally:
+                self.id_type = type(rule) if rules.count else None  # even if an interrupt came when it was there
 
     def remove(self, rule: RuleId) -> None:
         rules = self._rules
@@ -138,22 +140,22 @@ class Loader:
                     seen[rule] = parts[-1], containing
                     id_type = type(rule)
                 built = [rules.made(*part.finish()) for part in parts if part.rows]
+                # From here on no rule is refused.
+                for known in doomed if containing_before else ():
+                    rules.containing -= Counter(self._containing(rules.rule_at(known).expression))
+                rules.remove_many(doomed)
+                rules.extend(built)
+                rules.next_sequence = max(rules.next_sequence, sequence)
+                # Older than the change: what became multi-valued here. All: what is single-valued again, if only since
+                # a rule of this very load was replaced by a later one.
+                self._recompile(
+                    {name: became_multi.get(name, sequence) for name in rules.multi - multi_before}
+                    | dict.fromkeys((multi_before | became_multi.keys()) - rules.multi, sequence)
+                )
             except BaseException:
                 rules.containing = containing_before
                 raise
-            # From here on nothing fails.
-            for known in doomed if containing_before else ():
-                rules.containing -= Counter(self._containing(rules.rule_at(known).expression))
-            rules.remove_many(doomed)
-            rules.extend(built)
-            rules.next_sequence = max(rules.next_sequence, sequence)
             self.id_type = id_type if rules.count else None
-            # Older than the change: what became multi-valued here. All: what is single-valued again, if only since a
-            # rule of this very load was replaced by a later one.
-            self._recompile(
-                {name: became_multi.get(name, sequence) for name in rules.multi - multi_before}
-                | dict.fromkeys((multi_before | became_multi.keys()) - rules.multi, sequence)
-            )
         return rejects
 
     # -- parts
@@ -213,15 +215,19 @@ class Loader:
         if not comes and not gone:
             yield
             return
-        before = rules.multi
+        before, containing = rules.multi, Counter(rules.containing)
         rules.containing.update(comes)
         rules.containing -= Counter(gone)
-        if rules.multi == before:
-            yield
-            return
-        with rules.quietly():
-            self._recompile(dict.fromkeys(before ^ rules.multi, rules.next_sequence))
-            yield
+        try:
+            if rules.multi == before:
+                yield
+                return
+            with rules.quietly():
+                self._recompile(dict.fromkeys(before ^ rules.multi, rules.next_sequence))
+                yield
+        except BaseException:
+            rules.containing = containing
+            raise
 
     def _recompile(self, names: dict[str, int]) -> None:
         """Compile again all rules that name one of the attributes and are older than the number beside it.

@@ -38,8 +38,15 @@ class NativeIndex(Index):
         """Insert rows first … stop-1, which begin at words[offsets[i]]; `attributes`: numbers of them are below."""
 
     @abstractmethod
+    def prepare(self, words: int, rows: int, highest: int, attributes: int) -> None:
+        """Make room for a change: rows of so many words in all, numbered below `highest`; others may search meanwhile.
+
+        Insertion and deletion make room as well, if need be, but while nobody may search.
+        """
+
+    @abstractmethod
     def delete(self, numbers: I64) -> None:
-        """Delete the rows of these conjunctions, all of which are there."""
+        """Delete the rows of these conjunctions, as far as they are there."""
 
     @abstractmethod
     def row(self, number: int) -> I64:

@@ -33,7 +33,6 @@ from eligo.index.be_tree.nodes import (
     CREDIT,
     DEAD,
     EVENTS,
-    FILL,
     KEY,
     LEAF,
     MAX_CAP,
@@ -53,13 +52,14 @@ from eligo.index.be_tree.nodes import (
 )
 from eligo.index.be_tree.placing import best_partition
 from eligo.index.be_tree.ranking import directory_key, score_of
-from eligo.index.be_tree.shrinking import delete_row
+from eligo.index.be_tree.shrinking import delete_row, find_row
 from eligo.index.dynamic.rows import check_words, first_check, row_words
 from eligo.jit import inline, kernel
 
 RECYCLING, REINSERTION, EXPLORATION = 1, 2, 4  # bits of POLICIES
 ENOUGH = 64  # events watched before they mean something
 WINDOW = 1024  # events watched before older ones begin to count less
+PART = 2048  # rows of an l-node that are looked at in one step
 BETTER = 0.5  # times the present score: worth moving for
 CAPACITIES = ((0.005, 200), (0.05, 400), (2.0, 800))  # below which match probability, what max_cap (as in Table 4)
 
@@ -95,9 +95,7 @@ def present_score(t, at, key):  # type: ignore[no-untyped-def]
 def move_row(t, conjunction, carry):  # type: ignore[no-untyped-def]
     """Take the row of a conjunction out and insert it anew."""
     words = t.words
-    at = t.cluster[8 * np.int64(t.where[conjunction]) + BLOCK]
-    while words[at] >> 32 != conjunction:
-        at += row_words(words, at)
+    at = find_row(t, conjunction)
     for i in range(row_words(words, at)):
         carry[i] = words[at + i]
     delete_row(t, conjunction)
@@ -149,22 +147,28 @@ def end_round(t):  # type: ignore[no-untyped-def]
 
 @kernel
 def choose_rows(t, c, chosen):  # type: ignore[no-untyped-def]
-    """The conjunctions of an l-node that should be inserted anew, as far as there is room for them; how many."""
+    """The conjunctions of an l-node that should be inserted anew, as far as there is room for them; how many.
+
+    Of a large l-node a part, another one each round; and few of them, because to find one takes long.
+    """
     cluster, state, words = t.cluster, t.state, t.words
     key, levels = way_to(t, c)
     recycle = begin_cluster(t, c, key, levels)
+    rows = upper(cluster[8 * c + LEAF])
+    first = state[ROUNDS] * PART % rows if rows > PART else 0
+    most = max(1, min(len(chosen), 16 * PART // rows))
     at = cluster[8 * c + BLOCK]
-    end = at + upper(cluster[8 * c + FILL])
     n = 0
-    while at < end:
-        score = present_score(t, at, key)
-        _, _, _, wish = best_partition(t, words, at, 0)
-        moves = recycle or (state[POLICIES] & REINSERTION != 0 and wish < BETTER * score)
-        if moves and n < len(chosen):
-            chosen[n] = words[at] >> 32
-            n += 1
-        elif key >= 0:
-            t.expected[key] += score
+    for i in range(min(rows, first + PART)):
+        if i >= first:
+            score = present_score(t, at, key)
+            _, _, _, wish = best_partition(t, words, at, 0)
+            moves = recycle or (state[POLICIES] & REINSERTION != 0 and wish < BETTER * score)
+            if moves and n < most:
+                chosen[n] = words[at] >> 32
+                n += 1
+            elif key >= 0:
+                t.expected[key] += score * max(1.0, rows / PART)
         at += row_words(words, at)
     state[RECYCLED] += recycle
     state[REINSERTED] += 0 if recycle else n
@@ -197,7 +201,7 @@ def adjust_tree(t, effort, chosen, carry):  # type: ignore[no-untyped-def]
         if rows == 0:
             continue
         n = choose_rows(t, c, chosen)
-        state[CREDIT] -= rows + 8 * n
+        state[CREDIT] -= min(rows, PART) + (8 + rows // 64) * n
         for i in range(n):
             if not has_room(t, 4 * len(carry)):
                 break

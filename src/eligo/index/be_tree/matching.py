@@ -186,6 +186,8 @@ def search_tree(t, e, event, s, strings, keys, stack, found, k, counters):  # ty
                 q = np.uint64(first_check(words, np.int64(row)))
                 stop = q + np.uint64(words_in_use(words, np.int64(row)))
             row += size
+            if not single:
+                stop = row  # a range comes to buckets that it does not lie in whole: nothing is guaranteed
             mark = evaluations
             # The narrowest check, which fails most often, by itself; in a row without plain ones this is another word.
             word = np.uint64(words[q])

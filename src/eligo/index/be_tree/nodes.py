@@ -52,6 +52,7 @@ AT_CLUSTER, CREDIT, ROUNDS, POLICIES, THETA = 16, 17, 18, 19, 20
 RECYCLED, REINSERTED, BEGAN, BEGAN_BEFORE = 21, 22, 23, 24
 # … and at the last choice of max_cap, with SATISFIED then; whether max_cap is chosen here.
 CHOSEN_AT, CHOSEN_SATISFIED, CHOOSES = 25, 26, 27
+LONGEST = 28  # words of the longest row ever
 CLASSES = 64
 BEHIND = 8  # words that may be looked at behind the last row
 _SLACK = 4096  # items that a pool has beyond what one insertion may take

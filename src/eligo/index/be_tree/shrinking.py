@@ -19,6 +19,7 @@ from eligo.index.be_tree.nodes import (
     CHILDREN,
     DIRECTORY,
     FILL,
+    HIGHEST,
     KEY,
     LEAF,
     MAX_CAP,
@@ -38,13 +39,26 @@ from eligo.jit import kernel
 
 
 @kernel
-def take_row(t, c, conjunction):  # type: ignore[no-untyped-def]
-    """Take a conjunction's row out of a c-node's l-node."""
+def find_row(t, conjunction):  # type: ignore[no-untyped-def]
+    """Where the row of a conjunction lies, or -1."""
+    cluster, words = t.cluster, t.words
+    if not 0 <= conjunction < t.state[HIGHEST]:
+        return np.int64(-1)
+    c = np.int64(t.where[conjunction])
+    at = cluster[8 * c + BLOCK]
+    end = at + upper(cluster[8 * c + FILL])
+    while at < end:
+        if words[at] >> 32 == conjunction:
+            return at
+        at += row_words(words, at)
+    return np.int64(-1)
+
+
+@kernel
+def take_row(t, c, at):  # type: ignore[no-untyped-def]
+    """Take the row at a place out of a c-node's l-node."""
     cluster, words, state = t.cluster, t.words, t.state
     block, used = cluster[8 * c + BLOCK], upper(cluster[8 * c + FILL])
-    at = block
-    while words[at] >> 32 != conjunction:
-        at += row_words(words, at)
     note_row(t, words, at, -1)
     size = row_words(words, at)
     for i in range(at, block + used - size):
@@ -154,19 +168,20 @@ def tidy(t, c):  # type: ignore[no-untyped-def]
 
 @kernel
 def copy_row(t, conjunction):  # type: ignore[no-untyped-def]
-    """The words of a conjunction's row."""
-    at = t.cluster[8 * np.int64(t.where[conjunction]) + BLOCK]
-    while t.words[at] >> 32 != conjunction:
-        at += row_words(t.words, at)
-    return t.words[at : at + row_words(t.words, at)].copy()
+    """The words of a conjunction's row; none if it is not there."""
+    at = find_row(t, conjunction)
+    return t.words[at : at + row_words(t.words, at)].copy() if at >= 0 else t.words[:0].copy()
 
 
 @kernel
 def delete_row(t, conjunction):  # type: ignore[no-untyped-def]
-    """Delete the row of a conjunction, and undo what has become too small."""
+    """Delete the row of a conjunction, if it is there, and undo what has become too small."""
     cluster, partition = t.cluster, t.partition
+    at = find_row(t, conjunction)
+    if at < 0:
+        return
     c = np.int64(t.where[conjunction])
-    take_row(t, c, conjunction)
+    take_row(t, c, at)
     t.state[ROWS] -= 1
     level = c
     owner = lower(cluster[8 * level + UP])

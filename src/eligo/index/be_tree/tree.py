@@ -22,6 +22,7 @@ from eligo.index.be_tree.nodes import (
     CLUSTERS,
     EXPLORE,
     HIGHEST,
+    LONGEST,
     MAX_CAP,
     POLICIES,
     RECYCLED,
@@ -91,7 +92,7 @@ class BeTree(NativeIndex):
         self._known_strings = -1
         self._follow_strings()
         self._chosen = np.zeros(512, np.int64)
-        self._carry = np.zeros(64, np.int64)
+        self._carry = np.zeros(int(pools.state[LONGEST]), np.int64)
 
     @classmethod
     def empty(
@@ -157,10 +158,14 @@ class BeTree(NativeIndex):
             highest = int((words[offsets[first:stop]] >> 32).max(initial=-1)) + 1
         if largest > len(self._carry):
             self._carry = np.zeros(2 * largest, np.int64)
+            self.pools.state[LONGEST] = 2 * largest
         while first < stop:
             self.pools.make_room(attributes, 4 * largest, highest)
             first = insert_rows(self.pools.handle, words, offsets, first, stop)
         self._follow_strings()
+
+    def prepare(self, words: int, rows: int, highest: int, attributes: int) -> None:
+        self.pools.make_room(attributes, 4 * (words + rows), highest)
 
     def delete(self, numbers: I64) -> None:
         for first in range(0, len(numbers), 16):

@@ -49,8 +49,8 @@ def is_plain(kind, key, key2, high):  # type: ignore[no-untyped-def]
     if kind == codes.STRING_CUT:
         return key & 1 == high
     if kind == codes.NUMBER_CUT:
-        value = abs(float_bits(key2))
-        return value <= EXACT or value >= PAST
+        value = float_bits(key2)
+        return -EXACT < value <= EXACT or abs(value) >= PAST  # the nearest float of -2^53 - 1 is -2^53
     return kind != codes.HIGH_NUMBER_CUT or abs(float_bits(key2)) >= PAST
 
 

@@ -74,20 +74,26 @@ def new_numbers(p, hashes, words, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_unused(p, numbers):  # type: ignore[no-untyped-def]
-    """Free the numbers of conjunctions that nobody uses; those of them, others are left alone."""
-    state, owner, uses = p.state, p.owner, p.uses
-    gone = np.empty(len(numbers), np.int64)
+def unused(p, numbers):  # type: ignore[no-untyped-def]
+    """Those of some conjunctions that no rule uses."""
+    found = np.empty(len(numbers), np.int64)
     k = 0
     for c in numbers:
-        if uses[c] == 0:
-            drop_number(p.conjunction_slots, p.conjunction_hash, c)
-            owner[c] = state[FREE_CONJUNCTION]
-            state[FREE_CONJUNCTION] = c
-            gone[k] = c
+        if p.uses[c] == 0:
+            found[k] = c
             k += 1
-    state[USED_CONJUNCTIONS] -= k
-    return gone[:k]
+    return found[:k]
+
+
+@kernel
+def drop_numbers(p, numbers):  # type: ignore[no-untyped-def]
+    """Free the numbers of conjunctions that nobody uses."""
+    state, owner = p.state, p.owner
+    for c in numbers:
+        drop_number(p.conjunction_slots, p.conjunction_hash, c)
+        owner[c] = state[FREE_CONJUNCTION]
+        state[FREE_CONJUNCTION] = c
+    state[USED_CONJUNCTIONS] -= len(numbers)
 
 
 # -- entries
@@ -247,7 +253,7 @@ def take_rules(  # type: ignore[no-untyped-def]
 
 @kernel
 def forget_rules(p, rows):  # type: ignore[no-untyped-def]
-    """Take out rules; the numbers of the conjunctions that nobody uses any more, which are free now."""
+    """Take out rules; the numbers of the conjunctions that nobody uses any more."""
     state, owner, blocks, free, uses, root = p.state, p.owner, p.blocks, p.free_block, p.uses, p.root
     records, hashes, slots, status, tag_uses, place = p.records, p.id_hash, p.id_slots, p.status, p.tag_uses, p.record
     most = 0
@@ -287,7 +293,7 @@ def forget_rules(p, rows):  # type: ignore[no-untyped-def]
         root[r] = state[FREE_ROW]
         state[FREE_ROW] = r
     state[USED_ROWS] -= len(rows)
-    return drop_unused(p, gone[:k])
+    return gone[:k]
 
 
 @kernel

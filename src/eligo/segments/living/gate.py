@@ -9,15 +9,23 @@ the gate and then writes its own name. Both writings go by the set's own lock, a
 all: either the reader's came first, and the writer sees the name and waits; or the writer's did, and the reader, coming
 later, sees that the gate is shut.
 
+Ctrl-C is put off while the gate is closed: what changes in several steps would be left between two of them. In a child
+of fork there are no other threads, so their names are forgotten.
+
 Nobody starves: while the gate is shut nobody comes in, so a writer waits only for those that are inside; and before it
 shuts the gate it lets in everybody whom the writer before had turned away.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
+import weakref
 from threading import get_ident
+from types import FrameType
+from typing import Any
 
 WRITER = 0  # the name of no thread
 _LOOK = 0.001  # seconds after which one who waits looks again, whatever he was told
@@ -33,6 +41,15 @@ class Gate:
         self._opened, self._emptied, self._entered = threading.Event(), threading.Event(), threading.Event()
         self._writer = WRITER
         self._depth = 0
+        self._interrupts = Interrupts()
+        _GATES.add(self)
+
+    def forget_threads(self) -> None:
+        """In a child of fork: nobody but this thread is there."""
+        self.inside &= {get_ident()}
+        self._outside.clear()
+        self.shut, self._writer, self._depth = False, WRITER, 0
+        self._opened, self._emptied, self._entered = threading.Event(), threading.Event(), threading.Event()
 
     # -- readers
 
@@ -72,13 +89,19 @@ class Gate:
     def __enter__(self) -> None:
         """Close it. Who has closed it may do so again."""
         if self._writer != get_ident():
-            self.close(None)
+            self._interrupts.put_off()
+            try:
+                self.close(None)
+            except BaseException:
+                self._interrupts.let_through()
+                raise
         self._depth += 1
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if self._depth == 0:
             self.open()
+            self._interrupts.let_through()
 
     def close(self, patience: float | None) -> bool:
         """Close it, unless readers are inside for longer than so many seconds; whether it is closed, and to be opened.
@@ -120,3 +143,44 @@ class Gate:
         self.shut = False
         self.inside.discard(WRITER)
         self._opened.set()
+
+
+class Interrupts:
+    """Ctrl-C put off for a while; it comes to the main thread alone, so for others there is nothing to do."""
+
+    def __init__(self) -> None:
+        self._before: Any = None
+        self._came: tuple[int, FrameType | None] | None = None
+
+    def put_off(self) -> None:
+        if get_ident() != threading.main_thread().ident:
+            return
+        before = signal.getsignal(signal.SIGINT)
+        if callable(before):
+            self._came = None
+            signal.signal(signal.SIGINT, self._note)
+            self._before = before
+
+    def let_through(self) -> None:
+        before, self._before = self._before, None
+        if before is None or get_ident() != threading.main_thread().ident:
+            return
+        signal.signal(signal.SIGINT, before)
+        came, self._came = self._came, None
+        if came is not None:
+            before(*came)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._came = number, frame
+
+
+_GATES: weakref.WeakSet[Gate] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    for gate in list(_GATES):
+        gate.forget_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

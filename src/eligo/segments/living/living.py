@@ -134,13 +134,15 @@ class LivingSet(Rules):
                 if place is not None:
                     self.remove_many([place])
                 self.extend([comes])
+                self.next_sequence = max(self.next_sequence, sequence + 1)
         else:
+            self.structure.prepare(comes)
             with self.structure.gate:
                 self.structure.insert(comes, LIVING)
                 if place is not None:
                     self.structure.forget(np.array([place[1]], np.int32))
-            self.count += place is None
-        self.next_sequence = max(self.next_sequence, sequence + 1)
+                self.count += place is None
+                self.next_sequence = max(self.next_sequence, sequence + 1)
 
     def _compiler(self) -> RowBuilder:
         if self._builder is None or self._builder.multi != self.multi:
@@ -152,8 +154,10 @@ class LivingSet(Rules):
         if self._quiet:
             self.remove_many([place])
         else:
-            self.structure.forget(np.array([place[1]], np.int32))
-            self.count -= 1
+            self.structure.prepare(None)
+            with self.structure.gate:
+                self.structure.forget(np.array([place[1]], np.int32))
+                self.count -= 1
 
     def made(self, table: RuleTable, compiled: Compiled) -> Arrivals:
         return many_arrivals(table, compiled)

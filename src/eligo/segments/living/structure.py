@@ -23,11 +23,11 @@ from eligo.index.native import NativeIndex
 from eligo.options import own
 from eligo.rule import Rule
 from eligo.segments.living.arrivals import Arrivals
-from eligo.segments.living.changing import candidates, drop_unused, forget_rules, new_numbers, take_rules
+from eligo.segments.living.changing import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
 from eligo.segments.living.completing import CompletionScratch
 from eligo.segments.living.counts import CheckCounts
 from eligo.segments.living.gate import Gate
-from eligo.segments.living.pools import BLOCKS, INTEGERS, Pools
+from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, Pools
 from eligo.segments.living.records import HEAD, find_integer, find_text, slide
 from eligo.segments.living.tags import Tags
 from eligo.segments.rule_table import RuleId
@@ -113,6 +113,18 @@ class Structure:
 
     # -- changing
 
+    def prepare(self, comes: Arrivals | None) -> None:
+        """Make room for a small change before the gate is closed for it: pools that grow are copied, and readers go on
+        with the old ones meanwhile.
+        """
+        if comes is None:
+            self.index.prepare(0, 0, 0, 0)
+            return
+        some, attributes = comes.conjunctions, max(1, len(self.attributes))
+        self.pools.make_room(0, some, 0, 0, 0)
+        self.index.prepare(len(comes.words), some, int(self.pools.state[CONJUNCTIONS]) + some, attributes)
+        self._make_room(comes, 0, len(comes))
+
     def insert(self, comes: Arrivals, status: int) -> I32:
         """Take rules in; their rows. Whoever wants them seen together with something else closes the gate around."""
         number = self._known(comes)
@@ -122,8 +134,9 @@ class Structure:
             self._insert_conjunctions(comes, fresh, number)
             self._insert_rules(comes, number, status, rows)
         except BaseException:
+            # First those that no rule uses: the others go, and free their numbers, with their rules.
             given = number[fresh]
-            self._delete(drop_unused(self.pools.handle, given[given >= 0]))
+            self._delete(unused(self.pools.handle, given[given >= 0]))
             self.forget(np.concatenate((_NONE, *rows)))
             raise
         return rows[0] if len(rows) == 1 else np.concatenate((_NONE, *rows))
@@ -137,11 +150,13 @@ class Structure:
         attributes = max(1, len(self.attributes))
         for first in range(0, len(fresh), SOME):
             stop = min(first + SOME, len(fresh))
+            # Pools that grow are copied, and readers go on with the old ones meanwhile.
+            self.pools.make_room(0, stop - first, 0, 0, 0)
+            highest = int(self.pools.state[CONJUNCTIONS]) + stop - first
+            self.index.prepare(int(offsets[stop] - offsets[first]), stop - first, highest, attributes)
             with self.gate:
-                self.pools.make_room(0, stop - first, 0, 0, 0)
-                given = new_numbers(self.pools.handle, hashes[first:stop], words, offsets[first:])
+                number[fresh[first:stop]] = new_numbers(self.pools.handle, hashes[first:stop], words, offsets[first:])
                 self.index.insert(words, offsets, first, stop, attributes)
-                number[fresh[first:stop]] = given
                 if self.counts.add(words, offsets, first, stop, 1, attributes):
                     self.follow(self.multi)
                 self.index.adjust(_EFFORT * (stop - first))
@@ -152,9 +167,9 @@ class Structure:
         numbers = number[comes.which] if len(number) else comes.which
         for first in range(0, len(comes), SOME):
             stop = min(first + SOME, len(comes))
+            self._make_room(comes, first, stop)
             with self.gate:
                 self.pools.state[INTEGERS] = len(table.ids) > 0
-                self._make_room(comes, first, stop)
                 rows.append(
                     take_rules(
                         self.pools.handle, first, stop, status, table.sequence, table.ids, table.id_offsets,
@@ -168,17 +183,22 @@ class Structure:
         """Take rules out, and the conjunctions that only they had."""
         for first in range(0, len(rows), SOME):
             some = rows[first : first + SOME]
+            self.index.prepare(0, 0, 0, 0)
             with self.gate:
                 self._delete(forget_rules(self.pools.handle, some))
                 slide(self.pools.handle, _SLIDE + 256 * len(some))
 
     def _delete(self, numbers: I64) -> None:
-        """Take conjunctions out of the index whose numbers are free already."""
+        """Take conjunctions that nobody uses out of the index, and free their numbers."""
         if not len(numbers):
             return
         with self.gate:
-            words = [self.index.row(number) for number in numbers.tolist()]
+            # One that could not be inserted has a number and no row.
+            words = [row for number in numbers.tolist() if len(row := self.index.row(number))]
             self.index.delete(numbers)
+            drop_numbers(self.pools.handle, numbers)
+            if not words:
+                return
             offsets = np.array([0, *accumulate(map(len, words))], np.int64)
             content = words[0] if len(words) == 1 else np.concatenate(words)
             if self.counts.add(content, offsets, 0, len(words), -1, 0):

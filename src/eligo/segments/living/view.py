@@ -54,7 +54,7 @@ class LivingView(View):
         finally:
             if entered:
                 gate.leave()
-            self._adjust_sometimes()
+                self._adjust_sometimes()
         return _listed(ids)
 
     def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
@@ -149,7 +149,7 @@ class LivingView(View):
         offsets, ends = np.zeros(buffer.events + 1, np.int64), np.zeros(buffer.events + 1, np.int64)
         deadline = time.perf_counter() + _STAY
         at, size = first, 8
-        while at < buffer.events and time.perf_counter() < deadline:
+        while at < buffer.events and (at == first or time.perf_counter() < deadline):
             stop = structure.index.search_batch(buffer, at, min(at + size, buffer.events), search, offsets)
             done = 0
             while done < stop - at:
@@ -204,7 +204,8 @@ class LivingView(View):
         finally:
             if entered:
                 gate.leave()
-        self._adjust_sometimes()
+        if entered:
+            self._adjust_sometimes()
 
     def _scratch(self) -> tuple[Any, CompletionScratch]:
         try:

@@ -1,0 +1,161 @@
+"""A living set where things go wrong: interrupts, forks, matches within matches, snapshots with long rows, ranges."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eligo
+from eligo.index.be_tree.verify import verify_tree
+from eligo.language import parse
+from eligo.language.normalize import normalize
+from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
+from eligo.language.reference import matches
+from eligo.segments.living.verify import verify_structure
+
+SMALL: dict[str, Any] = {"max_cap": 2, "min_size": 2}
+
+
+def checked(m: eligo.Matcher) -> None:
+    structure: Any = m._rules
+    verify_structure(structure.structure, len(m))
+    verify_tree(structure.structure.index.pools)
+
+
+@pytest.mark.parametrize("index", ["be-tree", "be-tree-batch"])
+def test_ranges_of_strings_among_many_rules(index: str) -> None:
+    rules = [f"c = 's{i}'" for i in range(200)] + [f"c in ('s{i}', 's{i + 7}') and n > {i}" for i in range(100)]
+    rules += ["c > 's5'", "c != 's3'", "c between 's1' and 's2'"]
+    m = eligo.Matcher(index=index, options=SMALL)
+    m.add_many(enumerate(rules))
+    trees = [normalize(parse(rule)) for rule in rules]
+    ranges = (Above("s2"), Below("s15"), Between("s11", "s14"), OneOf("s3", "s9", "t"), NoneOf("s4"), OneOf("s7"))
+    for value in (*ranges, "s7", "nowhere"):
+        event = {"c": value, "n": 50}
+        assert m.match(event) == [i for i, tree in enumerate(trees) if matches(tree, event)], value
+
+
+def test_a_snapshot_with_long_rows_adjusts_itself(tmp_path: Path) -> None:
+    values = ", ".join(str(1000 * i) for i in range(200))
+    m = eligo.Matcher(index="be-tree", options={**SMALL, "theta": 1e6})
+    m.add_many((i, f"a in ({values}) and b = {i} and n{i % 5} > 3") for i in range(100))
+    m.save(tmp_path / "rules")
+    again = eligo.open(tmp_path / "rules")
+    event = {"a": 1000, "b": 7, "n2": 5}
+    for _ in range(3000):
+        assert again.match(event) == [7]
+    again.remove(7)
+    assert again.match(event) == []
+    checked(again)
+
+
+def test_an_interrupt_waits_for_the_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of a change comes through when the change is whole."""
+    m = eligo.Matcher(index="be-tree", options=SMALL)
+    m.add_many((i, f"a = {i % 5} and b = {i}") for i in range(50))
+    rules: Any = m._rules
+    kind = type(rules.structure.index)
+    for name in ("insert", "delete", "adjust"):
+        real = getattr(kind, name)
+
+        def interrupted(*given: Any, real: Any = real) -> Any:
+            os.kill(os.getpid(), signal.SIGINT)
+            return real(*given)
+
+        came = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(kind, name, interrupted)
+            for change in (lambda: m.add(1000 + max(m), f"c = {max(m)}"), lambda: m.remove(min(m))):
+                try:
+                    change()
+                except KeyboardInterrupt:
+                    came += 1
+        assert came > 0
+        checked(m)
+        assert list(m) == sorted(set(m))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_change_that_fails_leaves_multi_valued_attributes_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    m = eligo.Matcher(index="be-tree", options=SMALL)
+    m.add_many((i, f"a = {i % 5} and b = {i}") for i in range(50))
+    structure: Any = m._rules
+    kind = type(structure.structure.index)
+
+    def failing(*_: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "insert", failing)
+        with pytest.raises(MemoryError):
+            m.add(100, "tags contains any ('x')")
+        with pytest.raises(MemoryError):
+            m.add_many([(100, "tags contains any ('x')"), (101, "d = 4")])
+    assert m.multi == frozenset()
+    assert len(m) == 50
+    checked(m)
+    m.add(100, "tags contains any ('x')")
+    assert m.match({"tags": ["x", "y"]}) == [100]
+    checked(m)
+
+
+def test_a_match_within_a_match() -> None:
+    m = eligo.Matcher(index="be-tree", options=SMALL)
+    m.add_many((i, f"a = {i}") for i in range(20))
+
+    class Event(Mapping[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            return 3
+
+        def __iter__(self) -> Iterator[str]:
+            for _ in range(300):
+                assert m.match({"a": 5}) == [5]
+            return iter(["a"])
+
+        def __len__(self) -> int:
+            return 1
+
+    assert m.match(Event()) == [3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_fork_may_change_rules() -> None:
+    m = eligo.Matcher(index="be-tree", options=SMALL)
+    m.add_many((i, f"a = {i}") for i in range(20))
+    gate = m._rules.structure.gate  # type: ignore[attr-defined]
+    entered, done = threading.Event(), threading.Event()
+
+    def read() -> None:
+        gate.enter()
+        entered.set()
+        done.wait(20)
+        gate.leave()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    entered.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        m.add(100, "a = 5")
+        os._exit(0 if m.match({"a": 5}) == [5, 100] else 1)
+    done.set()
+    reader.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_large_leaf_is_walked_in_parts() -> None:
+    """Rules that no attribute leads to lie at the root; what is looked at of them in one step is bounded."""
+    m = eligo.Matcher(index="be-tree", absent="classical")
+    m.add_many((i, f"a != {i} and b != {i % 7}") for i in range(5000))
+    for i in range(600):
+        assert len(m.match({"a": i, "b": 1})) > 4000 - 1
+    m.add(5000, "a = 1")
+    assert m.match({"a": 1, "b": 1}, limit=2)[:1] == [0]
+    checked(m)
