@@ -165,7 +165,10 @@ class Matcher:
         self._rules.observe(events)
 
     def stats(self) -> Stats:
-        """Rules, conjunctions, predicates, bytes by array, the index chosen and why."""
+        """Rules, conjunctions, predicates, bytes by array, the index chosen and why.
+
+        Equal predicates are one, except with an index that changes in place: there each is counted wherever it stands.
+        """
         return collect(self._rules, self.index, self.evaluator)
 
     # -- files
