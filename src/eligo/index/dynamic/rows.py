@@ -26,9 +26,9 @@ places on a short line (line.py), and a check of an interval there is one word.
                     all values of the kind that could satisfy it; kind ANY: values of several kinds could
 
 Checks in use come first, `words in use` of them in all; behind them are those that the way to the row guarantees. Plain
-ones, tiny and not MASKED, stand before others and narrow ones first, and their number is known, so that they can be
-looked at several at once. Bounds between 2^53 and 2^64 go to ASK, because integers there have no float of their own;
-everywhere else the nearest float of an integer lies on the same side of every bound as the integer itself.
+ones, tiny and not MASKED, stand before others, one that is likely to fail first; their number is known, so that they
+can be looked at several at once. Bounds between 2^53 and 2^64 go to ASK, because integers there have no float of their
+own; everywhere else the nearest float of an integer lies on the same side of every bound as the integer itself.
 """
 
 from __future__ import annotations
