@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import eligo
+from eligo.index.be_tree.nodes import CREDIT
 from eligo.index.be_tree.verify import verify_tree
 from eligo.language import parse
 from eligo.language.normalize import normalize
@@ -158,6 +159,11 @@ def test_a_large_leaf_is_walked_in_parts() -> None:
     m.add_many((i, f"a != {i} and b != {i % 7}") for i in range(5000))
     for i in range(600):
         assert len(m.match({"a": i, "b": 1})) > 4000 - 1
+    rules: Any = m._rules
+    index = rules.structure.index
+    for _ in range(3000):
+        index.adjust(4)
+        assert index.pools.state[CREDIT] > -3000  # less than the whole l-node
     m.add(5000, "a = 1")
     assert m.match({"a": 1, "b": 1}, limit=2)[:1] == [0]
     checked(m)
