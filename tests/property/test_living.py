@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import eligo
 from eligo.index.be_tree.tree import BeTree
 from eligo.index.be_tree.verify import verify_tree
+from eligo.index.ps_tree.family import PsIndex
+from eligo.index.ps_tree.verify import verify_index
 from eligo.language.reference import matches, multi_valued
 from eligo.language.tree import And, Node, Not, Or, Predicate
 from eligo.segments.living.living import LivingSet
@@ -58,6 +60,8 @@ class Machine(RuleBasedStateMachine):
     """`kept` is what the matcher should hold, in the order of adding."""
 
     absent = "fails"
+    index = "be-tree"
+    options: ClassVar[dict[str, Any]] = {"max_cap": 2, "min_size": 2}
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,10 +71,10 @@ class Machine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.m = eligo.Matcher(
-            "be-tree",
-            absent=self.absent,
+            self.index,
+            absent=self.absent,  # type: ignore[arg-type]
             multi=DECLARED,
-            options={"max_cap": 2, "min_size": 2},  # type: ignore[arg-type]
+            options=self.options,
         )
 
     @rule(name=st.sampled_from(NAMES), expression=some_rules)
@@ -131,9 +135,12 @@ class Machine(RuleBasedStateMachine):
             return
         rules = self.m._rules
         assert isinstance(rules, LivingSet)
-        assert isinstance(rules.structure.index, BeTree)
         verify_structure(rules.structure, len(self.kept))
-        verify_tree(rules.structure.index.pools)
+        if isinstance(rules.structure.index, BeTree):
+            verify_tree(rules.structure.index.pools)
+        else:
+            assert isinstance(rules.structure.index, PsIndex)
+            verify_index(rules.structure.index)
         assert list(self.m) == list(self.kept)
         assert len(self.m) == len(self.kept)
         assert self.m.multi == self._multi()
@@ -156,8 +163,36 @@ class ClassicalMachine(Machine):
     absent = "classical"
 
 
+class HashMachine(Machine):
+    index = "pst-hash"
+    options: ClassVar[dict[str, Any]] = {"crowd": 1, "max_keys": 8}
+
+
+class DeepHashMachine(ClassicalMachine):
+    index = "pst-hash"
+    options: ClassVar[dict[str, Any]] = {"accesses": 3, "crowd": 1}
+
+
+class BloomMachine(Machine):
+    index = "pst-bloom"
+    options: ClassVar[dict[str, Any]] = {"signatures": 2}
+
+
+class ClassicalBloomMachine(ClassicalMachine):
+    index = "pst-bloom"
+    options: ClassVar[dict[str, Any]] = {}
+
+
 _settings = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
 TestFails = Machine.TestCase
 TestFails.settings = _settings
 TestClassical = ClassicalMachine.TestCase
 TestClassical.settings = _settings
+TestHash = HashMachine.TestCase
+TestHash.settings = _settings
+TestDeepHash = DeepHashMachine.TestCase
+TestDeepHash.settings = _settings
+TestBloom = BloomMachine.TestCase
+TestBloom.settings = _settings
+TestClassicalBloom = ClassicalBloomMachine.TestCase
+TestClassicalBloom.settings = _settings

@@ -5,7 +5,8 @@ prepare      rules compiled and events encoded, once         harness    one comp
 contenders   whoever matches: our indexes, and others        verify     all say the same, and so does the reference
 timing       everyone in turn, again and again               inserts    single additions
 replacing    all rules of an index replaced, and back        mixing     updates among matches, through the matcher
-results      the file                                        tables, changes, verdicts, report, plots, page   what is
-                                                             made of it
-foundation   figures of the matcher itself                   machine, progress
+stabbing     structures of one attribute: intervals, points  foundation figures of the matcher itself
+results      the file                                        tables, changes, structures, verdicts, report, plots,
+                                                             page   what is made of it
+machine, progress
 """

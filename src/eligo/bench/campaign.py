@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eligo.bench import harness, mixing, replacing, results
+from eligo.bench import harness, mixing, replacing, results, stabbing
 from eligo.bench.contenders.base import UnfitError
 from eligo.bench.experiment import Experiment, Point
 from eligo.bench.experiments import EXPERIMENTS
 from eligo.bench.harness import Task
+from eligo.bench.kept import KEPT
 from eligo.bench.machine import describe
 from eligo.bench.progress import Progress
 from eligo.errors import OptionError
@@ -67,12 +68,12 @@ def missing(experiment: Experiment, wish: Wish | None = None) -> tuple[dict[str,
     """Who of those wanted is not there yet, and what the experiment waits for before it can run at all, if anything."""
     indexes = (wish and wish.indexes) or experiment.indexes
     evaluators = (wish and wish.evaluators) or experiment.evaluators
-    gone = [name for name in indexes if name not in INDEXES.all()]
+    gone = [name for name in indexes if name not in _contenders(experiment)]
     without = [name for name in evaluators if name not in EVALUATORS.all()]
     left_out = dict.fromkeys(gone, "no such index yet")
     left_out |= {f"evaluator {name}": "no such evaluator yet" for name in without}
     workloads = {point.workload or experiment.workload for point in experiment.points()}
-    unknown = sorted(workloads - set(WORKLOADS))
+    unknown = [] if experiment.method == "stab" else sorted(workloads - set(WORKLOADS))  # that draws its own
     blocked = experiment.needs
     if not blocked and unknown:
         blocked = f"the workload {', '.join(unknown)}"
@@ -83,6 +84,13 @@ def missing(experiment: Experiment, wish: Wish | None = None) -> tuple[dict[str,
     if not blocked and len(without) == len(evaluators):
         blocked = f"the evaluator {' or '.join(without)}"
     return left_out, blocked
+
+
+def _contenders(experiment: Experiment) -> Iterable[str]:
+    """Who can take part in it."""
+    if experiment.method == "stab":
+        return stabbing.structures()
+    return [*INDEXES.all(), KEPT] if experiment.measure == "build" else INDEXES.all()
 
 
 def task_of(experiment: Experiment, point: Point, wish: Wish) -> Task:
@@ -132,8 +140,10 @@ def run_all(
         "started": time.strftime("%Y-%m-%d %H:%M:%S"),
         "experiments": [],
     }
+    known = {name for experiment in experiments for name in _contenders(experiment)}
     for index in wish.indexes or ():
-        INDEXES.get(index)  # a name that a person gave has to be one
+        if index not in known:
+            INDEXES.get(index)  # a name that a person gave has to be one
     for evaluator in wish.evaluators or ():
         EVALUATORS.get(evaluator)
     done = _done(path) if resume and path.exists() else []
@@ -192,9 +202,10 @@ def _tasks(experiment: Experiment, wish: Wish) -> Iterable[tuple[Point, Task]]:
 
 def run(task: Task, progress: Progress) -> list[dict[str, Any]]:
     """The figures of a task: one point, or as many as its method has along the axis, each with label and x."""
-    if task.method == "replace":
-        return replacing.run(task, progress)
-    return mixing.run(task, progress) if task.method == "mix" else [harness.run(task, progress)]
+    methods = {"replace": replacing.run, "mix": mixing.run, "stab": stabbing.run}
+    if task.method in methods:
+        return methods[task.method](task, progress)
+    return [harness.run(task, progress)]
 
 
 def _measured(task: Task, progress: Progress, entry: dict[str, Any], point: Point, alone: bool) -> list[dict[str, Any]]:

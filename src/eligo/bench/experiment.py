@@ -1,7 +1,7 @@
 """What an experiment is: one figure or table of a paper, as data.
 
     measure    match: time of an event; index, evaluate: of these phases alone; memory: of index and labels, rule: the
-               same for one rule; build, evaluations, selectivity, insert: as they say
+               same for one rule; build, evaluations, selectivity, insert: as they say; locate: of a point
     indexes    all that the paper compares, whether they exist yet or not; those that do not are left out and named
     subject    who the experiment is about: without one of these it cannot run
     needs      what else has to exist first; "" when the harness is enough
@@ -9,8 +9,13 @@
                no such option is left out
     across     the option that is along the axis, the points being lines; "": points along it, contenders being lines
     method     how it is measured. compare: everyone on the same work (harness.py); replace: rules of one workload by
-               those of another, one by one (replacing.py); mix: updates among matches (mixing.py)
+               those of another, one by one (replacing.py); mix: updates among matches (mixing.py); stab: intervals
+               and points of one attribute, `indexes` being structures for these (stabbing.py)
     other      of replace: parameters of the second workload, where they differ
+    orders     by label of a point: the order that the paper found, best first, or several of them; OTHERS are all that
+               it does not name
+    published  what the paper's own table says, by contender: nanoseconds of a query, or of all of them, and of
+               building, and bytes; None where it says nothing. Ratios are to the first that is there
 
 The table of them all is `experiments.py`.
 """
@@ -22,7 +27,9 @@ from itertools import product
 from typing import Any
 
 Parameters = dict[str, Any]
+Order = tuple[str, ...]
 
+OTHERS = "others"
 FRESH = ", built anew"  # of replace, behind the name of an index: the one that it is compared with
 LONGEST = 50e6  # of mix: nanoseconds that nobody should have to wait
 
@@ -53,12 +60,13 @@ class Experiment:
     measure: str = "match"
     subject: tuple[str, ...] = ()
     needs: str = ""
-    orders: dict[str, tuple[str, ...]] = field(default_factory=dict)  # point to fastest first, as the paper found it
+    orders: dict[str, Order | tuple[Order, ...]] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)  # what has to be kept: build_s, bytes
     options: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     across: str = ""
     method: str = "compare"
     other: Parameters = field(default_factory=dict)
+    published: dict[str, tuple[float, float | None, float | None]] = field(default_factory=dict)
 
     def points(self) -> list[Point]:
         """What to run; one point where nothing varies."""
@@ -84,6 +92,7 @@ class Experiment:
             "across": self.across,
             "method": self.method,
             "subject": list(self.subject),
+            "published": {name: list(figures) for name, figures in self.published.items()},
         }
 
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from eligo.bench.experiment import Experiment, Parameters, Point
+from eligo.bench.experiment import OTHERS, Experiment, Parameters, Point
 
 CLASSIC = ("scan", "counting", "k-index", "propagation", "op-index", "gryphon")
 BE = ("scan", "counting", "k-index", "gryphon", "propagation", "be-tree", "be-tree-batch")
 PS = ("scan", "k-index", "propagation", "op-index", "be-tree", "pst-bloom", "pst-hash")
+PST = ("pst-bloom", "pst-hash")
 STAB = ("scan", "stab-cluster", "stab-interval", "stab-hybrid", "segment-tree", "interval-tree")
 TREES = ("interval", "dewey", "dnf", "walk", "scan")
 
@@ -59,14 +60,26 @@ def pair(paper: str, figure: str, title: str, **line: Any) -> list[Experiment]:
     ]
 
 
+def one(figure: str, title: str, **line: Any) -> Experiment:
+    """A graph or table of ps-tree.txt; what shows a cost of building is without scan, which has none."""
+    workload, fixed = line.pop("workload", "begen"), line.pop("fixed", dense())
+    measure = line.setdefault("measure", "index")
+    line.setdefault("indexes", PS[1:] if measure in ("build", "memory") else PS)
+    return Experiment(f"ps-tree/{figure}", title, workload, fixed, subject=PST, **line)
+
+
+def at(order: Any, *values: Any) -> dict[str, Any]:
+    """The same order at several values of the axis."""
+    return {f"{value:,}" if isinstance(value, int) else str(value): order for value in values}
+
+
 def both(figure: str, title: str, **line: Any) -> list[Experiment]:
     """The left graph for 100, the right one for 30,000 dimensions (ps-tree.txt Figures 6–13)."""
+    orders = line.pop("orders", ({}, {}))
     line.setdefault("measure", "index")
     return [
-        Experiment(
-            f"ps-tree/{figure}{letter}", f"{title}, {dimensions:,} dimensions", "begen", dense(dimensions), **line
-        )
-        for letter, dimensions in (("a", 100), ("b", 30 * K))
+        one(f"{figure}{letter}", f"{title}, {dimensions:,} dimensions", fixed=dense(dimensions), orders=own, **line)
+        for letter, dimensions, own in zip("ab", (100, 30 * K), orders, strict=True)
     ]
 
 
@@ -168,62 +181,69 @@ _BE_TREE = [
 ]  # fmt: skip
 
 DIMENSIONS = (100, 300, K, 3 * K, 10 * K, 30 * K)
+MILLIONS = (300 * K, M, 3 * M, 10 * M)  # the paper goes on to 100M, for which there is no memory here
+SIX = (5, 10, 15, 20, 25, 30)
+SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+BLOOM, HASH = ("pst-bloom", OTHERS), ("pst-hash", OTHERS)  # the best of all
+SKEWED = (HASH, ("be-tree", "op-index"), ("scan", "k-index"))  # §7.2.2, Workload Distribution
+LEAST = (("propagation", OTHERS), ("pst-bloom", "be-tree"), ("pst-bloom", "op-index"))  # §7.2.3
+RANKING = ("pst-bloom", "op-index", "pst-hash", "be-tree", "k-index", "propagation", "scan")  # §7.3
+
 
 _PS_TREE = [
-    Experiment(
-        "ps-tree/fig5a", "time to build by number of rules", "begen", dense(), "rules", (300 * K, M, 3 * M, 10 * M), PS,
-        measure="build",
-    ),
-    Experiment(
-        "ps-tree/fig5b", "time to build by number of dimensions", "begen", dense(), "dimensions",
-        DIMENSIONS, PS, measure="build",
-    ),
-    Experiment(
-        "ps-tree/fig5c", "time to build by size of rules", "begen", dense(), "rule_size", (5, 10, 15, 20, 25, 30), PS,
-        measure="build",
-    ),
-    Experiment(
-        "ps-tree/fig5d", "time to build by share of equality predicates", "begen", dense(), "equality",
-        (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), PS, measure="build",
-    ),
-    *both("fig6", "match time by number of rules", vary="rules", values=(300 * K, M, 3 * M, 10 * M), indexes=PS),
-    *both("fig7", "match time by Zipf exponent", vary="zipf", values=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), indexes=PS),
-    Experiment(
-        "ps-tree/fig8a", "match time by number of dimensions", "begen", dense(), "dimensions",
-        DIMENSIONS, PS, measure="index",
-    ),
-    Experiment(
-        "ps-tree/fig8b", "match time by number of dimensions, 33 rules for each", "begen", dense(), "dimensions",
-        tuple(Point(f"{d:,}", d, {"dimensions": d, "rules": 100 * d // 3}) for d in DIMENSIONS),
-        PS, measure="index",
-    ),
-    *both("fig9", "match time by cardinality", vary="cardinality", values=(3, 10, 30, 100, 300, K), indexes=PS),
-    *both("fig10", "match time by size of rules", vary="rule_size", values=(5, 10, 15, 20, 25, 30), indexes=PS),
-    *both("fig11", "match time by size of events", vary="event_size", values=(30, 42, 54, 66, 78, 90), indexes=PS),
+    one("fig5a", "time to build by number of rules", vary="rules", values=MILLIONS, measure="build",
+        orders=at(BLOOM, *MILLIONS)),
+    one("fig5b", "time to build by number of dimensions", vary="dimensions", values=DIMENSIONS, measure="build",
+        indexes=(*PS[1:], "op-index-kept"), orders=at(tuple((own, "op-index-kept") for own in (*PST, "be-tree")), 100)),
+    one("fig5c", "time to build by size of rules", vary="rule_size", values=SIX, measure="build"),
+    one("fig5d", "time to build by share of equality predicates", vary="equality", values=SHARES, measure="build",
+        orders=at(BLOOM, *SHARES)),
+    *both("fig6", "match time by number of rules", vary="rules", values=MILLIONS,
+          orders=(at(BLOOM, 300 * K) | at(HASH, 3 * M, 10 * M), at(BLOOM, *MILLIONS))),
+    *both("fig7", "match time by Zipf exponent", vary="zipf", values=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0),
+          orders=2 * (at(("op-index", "be-tree"), 0.0) | at(SKEWED, 1.0, 2.0, 3.0, 4.0, 5.0),)),
+    one("fig8a", "match time by number of dimensions", vary="dimensions", values=DIMENSIONS, orders=at(BLOOM, 30 * K)),
+    one("fig8b", "match time by number of dimensions, 33 rules for each", vary="dimensions",
+        values=tuple(Point(f"{d:,}", d, {"dimensions": d, "rules": 100 * d // 3}) for d in DIMENSIONS),
+        orders=at(BLOOM, K, 3 * K, 10 * K, 30 * K)),
+    *both("fig9", "match time by cardinality", vary="cardinality", values=(3, 10, 30, 100, 300, K),
+          orders=(at(HASH, 3, 10, 30, 100) | at(BLOOM, K), {})),
+    *both("fig10", "match time by size of rules", vary="rule_size", values=SIX),
+    *both("fig11", "match time by size of events", vary="event_size", values=(30, 42, 54, 66, 78, 90),
+          orders=(at(HASH, 90), at(BLOOM, 90))),
     *both("fig12", "match time by match probability", vary="match", values=(0.001, 0.005, 0.01, 0.05, 0.1, 0.5),
-          indexes=PS),
-    *both("fig13", "match time by share of equality predicates", vary="equality",
-          values=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0), indexes=PS),
+          orders=2 * (at((("pst-bloom", "scan"), ("pst-hash", "scan")), 0.5),)),
+    *both("fig13", "match time by share of equality predicates", vary="equality", values=SHARES,
+          orders=(at(HASH, *SHARES), {})),
+    one("fig14a", "memory by number of rules", vary="rules", values=MILLIONS, measure="memory",
+        orders=at(LEAST, *MILLIONS)),
+    one("fig14b", "memory by size of rules", vary="rule_size", values=SIX, measure="memory", orders=at(LEAST, *SIX)),
+    one("fig15a", "match time on keywords", workload="keywords", fixed={"rules": 2_100 * K}, orders={"": RANKING}),
+    one("fig15b", "time to build on keywords", workload="keywords", fixed={"rules": 2_100 * K}, measure="build",
+        orders={"": RANKING[:-1]}),
+    one("table2", "advertisements: match time, time to build, memory", workload="ads", fixed={"rules": 3 * M},
+        orders={"": ("pst-hash", "pst-bloom", "be-tree", "op-index", "propagation", "scan", "k-index")},
+        published={
+            "be-tree": (2.26e6, 13.70e9, 393.21e6), "pst-hash": (0.24e6, 8.22e9, 759.72e6),
+            "pst-bloom": (0.82e6, 7.81e9, 55.93e6), "op-index": (3.21e6, 24.92e9, 574.38e6),
+            "propagation": (168.73e6, 62.43e9, 14.41e6), "k-index": (616.42e6, 140.76e9, 7.32e9),
+            "scan": (435.27e6, None, None),
+        }),
     Experiment(
-        "ps-tree/fig14a", "memory by number of rules", "begen", dense(), "rules", (300 * K, M, 3 * M, 10 * M), PS,
-        measure="memory",
+        "ps-tree/table3", "100,000 intervals on one attribute, 100,000 points", "intervals",
+        {"rules": 100 * K, "events": 100 * K}, "case",
+        (Point("narrow", None, {"coverage": 5.0}), Point("wide", None, {"coverage": 0.0})),
+        ("scan", "interval-tree", "segment-tree", "ps-tree"), measure="locate", method="stab", limits={"bytes": 10e6},
+        published={
+            "segment-tree": (6.27e6, 29.71e6, 6.86e6), "ps-tree": (0.71e6, 91.88e6, 54.13e6),
+            "interval-tree": (2.52e9, 16.02e6, 1.61e6), "scan": (23.11e9, None, None),
+        },
     ),
     Experiment(
-        "ps-tree/fig14b", "memory by size of rules", "begen", dense(), "rule_size", (5, 10, 15, 20, 25, 30), PS,
-        measure="memory",
-    ),
-    Experiment(
-        "ps-tree/fig15a", "match time on keywords", "keywords", {"rules": 2_100 * K}, indexes=PS, measure="index"
-    ),
-    Experiment(
-        "ps-tree/fig15b", "time to build on keywords", "keywords", {"rules": 2_100 * K}, indexes=PS, measure="build"
-    ),
-    Experiment("ps-tree/table2", "advertisements: match time, time to build, memory", "ads", {"rules": 3 * M},
-               indexes=PS, measure="index"),
-    Experiment(
-        "ps-tree/table3", "100,000 intervals on one attribute: PS-Tree, segment tree, interval tree", "profiles",
-        {"rules": 100 * K}, indexes=("scan", "segment-tree", "interval-tree"), subject=("segment-tree",),
-        needs="PS-Tree, segment tree and interval tree as structures of one attribute",
+        "ps-tree/summary", "PSTBloom and PSTHash beside all others", "begen", dense(), "case",
+        (Point("dense", None, {"dimensions": 100}), Point("sparse", None, {"dimensions": 30 * K})),
+        (*CLASSIC, "be-tree", "be-tree-batch", *PST), subject=PST, measure="index",
+        orders={"dense": HASH, "sparse": BLOOM},
     ),
 ]  # fmt: skip
 

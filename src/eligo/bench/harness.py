@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from eligo.bench.contenders.base import Contender, UnfitError
 from eligo.bench.contenders.indexed import Indexed
 from eligo.bench.contenders.outside import OUTSIDE
 from eligo.bench.inserts import measure_inserts
+from eligo.bench.kept import KEPT, measure_kept
 from eligo.bench.machine import Growth
 from eligo.bench.prepare import Prepared, prepare, texts
 from eligo.bench.progress import Progress
@@ -93,6 +94,10 @@ class Task:
 
 def run(task: Task, progress: Progress) -> dict[str, Any]:
     """Measure one task; the figures are those that a result file has for one point."""
+    kept = KEPT in task.indexes
+    task = replace(task, indexes=tuple(name for name in task.indexes if name != KEPT))
+    if kept and not task.indexes:
+        raise UnfitError(f"{KEPT} is only built, beside an index that matches: name one, as in --index op-index,{KEPT}")
     progress.stage(f"generating {task.rules:,} rules of {task.workload}")
     started = time.perf_counter()
     workload = generate(
@@ -131,6 +136,9 @@ def run(task: Task, progress: Progress) -> dict[str, Any]:
     for entrant in entrants:
         if entrant.setting and entrant.name in point["contenders"]:
             point["contenders"][entrant.name] |= {"index": entrant.kind, "setting": entrant.setting}
+    if kept:
+        progress.stage(f"building {KEPT}")
+        point["contenders"][KEPT] = measure_kept(prepared)
     if task.inserts:
         more = texts(workload, range(task.rules, task.rules + task.inserts))
         measured = [contender for contender in contenders if contender.name in point["contenders"]]

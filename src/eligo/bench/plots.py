@@ -21,7 +21,7 @@ _DASHES: Final = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1,
 _KNOWN: Final = (
     "scan", "counting", "k-index", "propagation", "op-index", "gryphon", "be-tree", "be-tree-batch", "pst-bloom",
     "pst-hash", "stab-cluster", "stab-interval", "stab-hybrid", "segment-tree", "interval-tree", "bitmap",
-    "dict", "lambdas", "rule-engine", "zen-engine", "cel",
+    "dict", "lambdas", "rule-engine", "zen-engine", "cel", "ps-tree", "op-index-kept",
 )  # fmt: skip
 _GAP: Final = 11.0  # points between the names at the ends of lines
 _TICKS: Final = 12  # most labels along an axis
@@ -32,11 +32,11 @@ def plot(experiment: dict[str, Any], machine: str, format: str = "svg") -> bytes
     """One experiment as a picture: lines where something varies, else a dot for each contender."""
     measure, points = experiment["measure"], experiment["points"]
     lines = experiment["varied"] and len(points) > 1
-    waits = measure == "pause"
-    longest = max(map(len, series(experiment).lines), default=0) if lines and not waits else 0
-    figure, axes = _figure(0.94 if waits or not lines else min(0.8, 0.925 - _LETTER * longest), 0.3 if waits else 0.15)
-    if waits:
-        _waits(axes, points)
+    spans = {"pause": _waits, "locate": _steps}.get(measure)
+    longest = max(map(len, series(experiment).lines), default=0) if lines and not spans else 0
+    figure, axes = _figure(0.94 if spans or not lines else min(0.8, 0.925 - _LETTER * longest), 0.3 if spans else 0.15)
+    if spans:
+        spans(axes, points)
     elif lines:
         _lines(axes, experiment, measure)
     else:
@@ -178,29 +178,48 @@ def _dots(axes: Any, values: dict[str, float], measure: str) -> None:
 
 def _waits(axes: Any, points: list[dict[str, Any]]) -> None:
     """A line for each operation in each case, from its median to the longest time, with the limit across."""
-    looks = {"p50": "o", "p99": "s", "longest": "D"}
     several = len(points[0]["contenders"]) > 1
-    rows = [
-        (f"{name}, " * several + f"{point['label']}: {operation}", [one[f"{what}_ns"] for what in looks])
-        for point in reversed(points)
-        for name, figures in reversed(point["contenders"].items())
-        for operation, one in reversed(figures["operations"].items())
-    ]
-    for height, (_, times) in enumerate(rows):
-        axes.plot(times, [height] * len(times), color="#bbbbbb", linewidth=1, zorder=1)
-        for (what, marker), value in zip(looks.items(), times, strict=True):
-            axes.plot([value], [height], linestyle="none", marker=marker, color=_COLOURS[1], markersize=6)
-            said = f"{what} {duration(value)}" if height == len(rows) - 1 else duration(value)
-            above = 7 if what != "p99" else -13  # two that are close must not cover each other
-            axes.annotate(said, (value, height), xytext=(0, above), textcoords="offset points", ha="center", fontsize=7)
+    rows = {
+        f"{name}, " * several + f"{point['label']}: {operation}": {w: one[f"{w}_ns"] for w in ("p50", "p99", "longest")}
+        for point in points
+        for name, figures in point["contenders"].items()
+        for operation, one in figures["operations"].items()
+    }
+    _spans(axes, rows, LONGEST)
     axes.axvline(LONGEST, color=_COLOURS[2], linestyle=_DASHES[1], linewidth=1)
     axes.annotate(duration(LONGEST), (LONGEST, -0.6), xytext=(4, 0), textcoords="offset points", color=_COLOURS[2])
-    axes.set_xscale("log")
-    axes.set_xlim(min(min(times) for _, times in rows) / 2, 2 * max(LONGEST, *(max(times) for _, times in rows)))
-    axes.set_yticks(range(len(rows)), [label for label, _ in rows])
-    axes.set_ylim(-0.7, len(rows) - 0.3)
     _value_axis(axes, "pause", axes.xaxis)
     axes.set_xlabel("time of an operation")
+
+
+def _steps(axes: Any, points: list[dict[str, Any]]) -> None:
+    """A line for each structure in each case: to locate a point, to count what holds it, to write that down."""
+    rows = {
+        f"{point['label']}: {name}": {what: one["best"] for what, one in figures["point_ns"].items()}
+        for point in points
+        for name, figures in sorted(point["contenders"].items(), key=lambda item: value_of("locate", point, item[1]))
+    }
+    _spans(axes, rows)
+    _value_axis(axes, "locate", axes.xaxis)
+    axes.set_xlabel("time of a point")
+
+
+def _spans(axes: Any, rows: dict[str, dict[str, float]], most: float = 0.0) -> None:
+    """A line for each row, the first on top, with a mark for each value; the first row names the marks."""
+    names = max((list(values) for values in rows.values()), key=len)
+    looks = dict(zip(names, ("o", "s", "D"), strict=True))
+    for height, values in enumerate(reversed(rows.values())):
+        axes.plot(list(values.values()), [height] * len(values), color="#bbbbbb", linewidth=1, zorder=1)
+        for what, value in values.items():
+            axes.plot([value], [height], linestyle="none", marker=looks[what], color=_COLOURS[1], markersize=6)
+            said = f"{what} {duration(value)}" if height == len(rows) - 1 else duration(value)
+            above = -13 if looks[what] == "s" else 7  # two that are close must not cover each other
+            axes.annotate(said, (value, height), xytext=(0, above), textcoords="offset points", ha="center", fontsize=7)
+    everything = [value for values in rows.values() for value in values.values()]
+    axes.set_xscale("log")
+    axes.set_xlim(min(everything) / 2, 2 * max(most, *everything))
+    axes.set_yticks(range(len(rows)), list(reversed(rows)))
+    axes.set_ylim(-0.7, len(rows) - 0.3)
 
 
 def _value_axis(axes: Any, measure: str, axis: Any) -> None:

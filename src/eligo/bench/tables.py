@@ -18,6 +18,7 @@ MEASURES = {
     "selectivity": "share of the rules that match",
     "insert": "time of a single addition",
     "pause": "longest time of an operation",
+    "locate": "time of a point, locating alone",
 }
 
 
@@ -39,6 +40,9 @@ def value_of(measure: str, point: dict[str, Any], figures: dict[str, Any]) -> fl
         return float(point["matches"] / point["rules"])
     if measure == "insert":
         return float(figures["insert"]["mean_ms"]) * 1e6
+    if measure == "locate":
+        times = figures["point_ns"]
+        return float(times.get("locate", times["count"])["best"])  # scan has nothing to locate
     if measure == "pause":
         return float(max(one["longest_ns"] for one in figures["operations"].values()))
     return float(figures["match_ns"]["quiet"])
@@ -186,7 +190,8 @@ def own_bytes(point: dict[str, Any], figures: dict[str, Any]) -> float:
 
 
 def fastest_first(point: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    return sorted(point["contenders"].items(), key=lambda item: item[1]["match_ns"]["quiet"])
+    timed = [item for item in point["contenders"].items() if "match_ns" in item[1]]  # others were only built
+    return sorted(timed, key=lambda item: item[1]["match_ns"]["quiet"])
 
 
 def phases(point: dict[str, Any]) -> Table:
@@ -216,3 +221,29 @@ def outside(section: dict[str, Any]) -> Table:
         for name, f in sorted(section["contenders"].items(), key=lambda item: item[1]["total_ns"]["quiet"])
     ]
     return f"{section['rules']:,} rules, from a dict to a list of ids", columns, rows
+
+
+def beside_paper(point: dict[str, Any], published: dict[str, Any], measure: str) -> Table:
+    """Our figures and those of a paper's table, with the ratios of both to the first of its contenders."""
+    there = point["contenders"]
+    base = next(name for name in published if name in there)
+    of_all = point["events"] if measure == "locate" else 1
+    rows: list[tuple[str, ...]] = []
+    for name in sorted((name for name in published if name in there), key=lambda n: value_of(measure, point, there[n])):
+        f, (query, build, memory) = there[name], published[name]
+        rows.append(
+            (
+                name,
+                duration(value_of(measure, point, f) * of_all),
+                duration(query),
+                digits(value_of(measure, point, there[base]) / value_of(measure, point, f)),
+                digits(published[base][0] / query),
+                *((duration(f["build_s"] * 1e9), duration(build)) if build else ("", "")),
+                *((size(f["bytes"]), size(memory)) if memory else ("", "")),
+            )
+        )
+    what = f"locate {of_all:,} points" if measure == "locate" else "index phase"
+    columns = (
+        "", what, "the paper", f"× {base}", "the paper", "build", "the paper", "bytes", "the paper",
+    )  # fmt: skip
+    return "beside the paper's table", columns, rows

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from eligo.bench.changes import mixed, replaced
+from eligo.bench.experiment import OTHERS
+from eligo.bench.structures import stabbed
 from eligo.bench.tables import (
     Table,
+    beside_paper,
     detailed,
     digits,
     duration,
@@ -22,7 +26,8 @@ from eligo.bench.tables import (
 )
 
 RIVALS = ("counting", "k-index", "propagation", "gryphon")  # of be-tree.txt; others are beyond its comparison
-BY_METHOD = {"replace": replaced, "mix": mixed}
+COSTS = ("build", "memory")  # what an experiment shows when it is not about time of an event
+BY_METHOD = {"replace": replaced, "mix": mixed, "stab": stabbed}
 
 
 def verdict(experiment: dict[str, Any]) -> Iterator[Table]:
@@ -42,6 +47,9 @@ def everything(experiment: dict[str, Any]) -> Iterator[Table]:
         yield table
     if table is not None and any("setting" in f for p in experiment["points"] for f in p["contenders"].values()):
         yield best(experiment)
+    came = None if in_full(experiment) else orders(experiment)
+    if came is not None:
+        yield came
     for point in experiment["points"]:
         prefix = f"{point['label']}: " if point["label"] else ""
         some = detailed(point) if in_full(experiment) else []
@@ -55,11 +63,15 @@ def judgement(point: dict[str, Any], experiment: dict[str, Any]) -> Iterator[Tab
     """What an experiment with limits, with an order to compare with, or about somebody comes to."""
     if in_full(experiment) and experiment.get("subject"):
         yield beside(point, experiment["subject"])
+    if any(name in point["contenders"] for name in experiment.get("published", ())):
+        yield beside_paper(point, experiment["published"], experiment["measure"])
     if experiment["limits"]:
         yield judged(point, experiment)
-    if point["label"] in experiment["orders"]:
-        yield ordered(point, experiment["orders"][point["label"]])
-        yield spent(point)
+    expected = _orders(point, experiment)
+    if expected and in_full(experiment):
+        yield ordered(point, expected, experiment["measure"])
+        if experiment["measure"] not in COSTS:
+            yield spent(point)
 
 
 def best(experiment: dict[str, Any]) -> Table:
@@ -81,9 +93,10 @@ def best(experiment: dict[str, Any]) -> Table:
 
 def beside(point: dict[str, Any], subject: list[str]) -> Table:
     """Those whom the experiment is about, each beside the best of their rivals, by the index phase."""
-    there = point["contenders"]
+    there = {name: f for name, f in point["contenders"].items() if "phases_ns" in f}  # others were only built
     times = {name: value_of("index", point, f) for name, f in there.items()}
-    rivals = [name for name in RIVALS if name in there] or [name for name in there if name not in subject]
+    rivals = [name for name in RIVALS if name in there] if "be-tree" in subject else []
+    rivals = rivals or [name for name in there if name not in subject]
     rows: list[tuple[str, ...]] = []
     for name, f in sorted(there.items(), key=lambda item: times[item[0]]):
         against = ""
@@ -131,17 +144,55 @@ def judged(point: dict[str, Any], experiment: dict[str, Any]) -> Table:
     return "verdict", columns, rows
 
 
-def ordered(point: dict[str, Any], expected: list[str]) -> Table:
-    """The order that contenders came in, beside that of the paper."""
-    theirs = [name for name in expected if name in point["contenders"]]
+def _orders(point: dict[str, Any], experiment: dict[str, Any]) -> list[list[str]]:
+    """What the paper found at a point, as far as those whom it names are there: who is left alone has no order."""
+    given = experiment["orders"].get(point["label"], [])
+    several = [given] if given and isinstance(given[0], str) else given
+    there = [[name for name in order if name in point["contenders"] or name == OTHERS] for order in several]
+    return [order for order in there if len(order) > 1]
+
+
+def ordered(point: dict[str, Any], expected: list[list[str]], measure: str) -> Table:
+    """The order that contenders came in, beside what the paper found."""
+    phases = (("match", "match"), ("index phase", "index"))
+    rows: list[tuple[str, ...]]
+    rows = [(what, *_came(point, expected, by)) for what, by in (((measure, measure),) if measure in COSTS else phases)]
+    rows.append(("the paper", _said(expected), ""))
+    return "order", ("by", _first(measure), "as the paper has it"), rows
+
+
+def orders(experiment: dict[str, Any]) -> Table | None:
+    """The same along an axis, by what the experiment shows: a row for each point of which the paper says something."""
+    measure = experiment["measure"]
     rows: list[tuple[str, ...]] = []
-    for what, measure in (("match", "match"), ("index phase", "index")):
-        times = {name: value_of(measure, point, f) for name, f in point["contenders"].items()}
-        order = sorted(times, key=times.__getitem__)
-        same = [name for name in order if name in theirs] == theirs
-        rows.append((what, " < ".join(order), "the same" if same else "another"))
-    rows.append(("the paper", " < ".join(theirs), ""))
-    return "order", ("by", "fastest first", "as the paper has it"), rows
+    for point in experiment["points"]:
+        expected = _orders(point, experiment)
+        if expected:
+            came, same = _came(point, expected, measure)
+            rows.append((point["label"], came, _said(expected), same))
+    columns = (experiment["varied"], _first(measure), "the paper", "as the paper has it")
+    return ("order", columns, rows) if rows else None
+
+
+def _came(point: dict[str, Any], expected: list[list[str]], measure: str) -> tuple[str, str]:
+    values = {name: value_of(measure, point, f) for name, f in point["contenders"].items()}
+    same = ("the same" if _keeps(values, order) else "another" for order in expected)
+    return " < ".join(sorted(values, key=values.__getitem__)), "; ".join(same)
+
+
+def _said(expected: list[list[str]]) -> str:
+    return "; ".join(" < ".join(order) for order in expected)
+
+
+def _first(measure: str) -> str:
+    return "least first" if measure in COSTS else "fastest first"
+
+
+def _keeps(values: dict[str, float], order: list[str]) -> bool:
+    """Whether each contender of an order, or each of the others, comes before those behind it."""
+    others = [value for name, value in values.items() if name not in order]
+    groups = [others if name == OTHERS else [values[name]] for name in order]
+    return all(max(before) <= min(after) for before, after in pairwise(filter(None, groups)))
 
 
 def spent(point: dict[str, Any]) -> Table:

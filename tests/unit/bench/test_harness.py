@@ -13,12 +13,17 @@ from typer.testing import CliRunner
 
 from eligo.bench.contenders.base import UnfitError
 from eligo.bench.contenders.indexed import Indexed
+from eligo.bench.experiment import Experiment
+from eligo.bench.experiments import EXPERIMENTS
 from eligo.bench.harness import Task, run
+from eligo.bench.kept import KEPT
 from eligo.bench.prepare import as_dicts, picked, prepare, texts
 from eligo.bench.progress import Progress
+from eligo.bench.verdicts import everything
 from eligo.bench.verify import DisagreementError
 from eligo.cli import app
 from eligo.errors import OptionError
+from eligo.index.op_kept import KeptSorted
 from eligo.index.registry import INDEXES
 from eligo.index.scan import Scan
 from eligo.language import parse
@@ -213,9 +218,26 @@ def test_rules_that_exist_as_text_alone_are_compiled_too(monkeypatch: pytest.Mon
         assert left.dicts == right.dicts
 
 
+def test_op_index_kept_in_order_is_built_beside_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task("tiny", rules=80, events=10, indexes=("op-index", KEPT), repeat=1, inserts=3)
+    point = run(task, Progress(quiet=True))
+    assert point["contenders"][KEPT]["build_s"] > 0
+    assert set(point["contenders"]) == {"op-index", KEPT}
+    experiment = Experiment("x", "x", "tiny", measure="build", subject=("op-index",), orders={"": (KEPT, "op-index")})
+    entry = experiment.entry() | {"points": [{"label": "", "x": None, **point}]}
+    titles = [title for title, _, _ in everything(json.loads(json.dumps(entry)))]
+    assert titles[-1] == "order"
+    with pytest.raises(UnfitError, match="beside an index that matches"):
+        run(replace(task, indexes=(KEPT,)), Progress(quiet=True))
+    monkeypatch.setattr(KeptSorted, "search", lambda *given: 0)
+    with pytest.raises(DisagreementError, match=f"{KEPT} finds 0"):
+        run(task, Progress(quiet=True))
+
+
 @pytest.fixture
 def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(EXPERIMENTS, "test/later", Experiment("test/later", "x", "tiny", needs="what is not there"))
     return lambda *given: CliRunner().invoke(app, ["bench", *map(str, given)])
 
 
@@ -233,7 +255,7 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (("run", "tiny", "--option", "past_term=refuse"), "did you mean 'past_terms'"),
         (("run", "tiny", "--option", "past_terms=refuse"), "unknown option 'past_terms'"),
         (("run", "tiny", "--contenders", "dikt"), "there is no contender 'dikt'"),
-        (("run", "ps-tree/table3"), "cannot run yet"),
+        (("run", "test/later"), "cannot run yet: it needs what is not there"),
         (("run", "classic", "--scale", "0"), "scale"),
     ],
 )

@@ -11,12 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from eligo.bench.campaign import Wish, run_all
-from eligo.bench.experiment import Experiment, Point
+from eligo.bench.experiment import OTHERS, Experiment, Point
 from eligo.bench.plots import apart, style
 from eligo.bench.progress import Progress
 from eligo.bench.report import report
 from eligo.bench.results import read
 from eligo.bench.tables import digits, duration, size
+from eligo.bench.verdicts import everything, ordered
 from eligo.cli import app
 from eligo.errors import OptionError
 
@@ -130,3 +131,36 @@ def test_figures_are_readable() -> None:
     ]
     assert [size(n) for n in (12, 1234, 3e9)] == ["12 B", "1.23 kB", "3.00 GB"]
     assert [digits(n) for n in (0.00025, 0.5, 1234)] == ["0.00025", "0.5", "1,234"]
+
+
+def test_orders_may_be_several_and_name_the_others() -> None:
+    point = {"contenders": {name: {"build_s": s, "bytes": 1} for name, s in (("a", 1.0), ("b", 2.0), ("c", 3.0))}}
+
+    def judged(*orders: Any) -> str:
+        table = ordered(point, [list(order) for order in orders], "build")
+        assert table[2][0][1] == "a < b < c"
+        return table[2][0][2]
+
+    assert judged(("a", OTHERS)) == "the same"
+    assert judged(("b", OTHERS)) == "another"
+    assert judged((OTHERS, "c"), ("b", "a"), ("a", "b", OTHERS)) == "the same; another; the same"
+
+
+def test_an_order_of_which_nobody_is_left_is_not_shown(tmp_path: Path) -> None:
+    experiment = Experiment(
+        "test/fig1", "x", "tiny", {"rules": 40, "events": 5}, "present", (0.3, 0.6), ("scan", "counting"),
+        orders={"0.3": ("later", OTHERS), "0.6": (("later", "scan"), ("scan", "counting"))}, measure="build",
+        published={"scan": (2e6, None, None), "later": (1e6, 1e9, 1e6), "counting": (1e6, 2e9, 5e6)},
+    )  # fmt: skip
+    content = run_all([experiment], Wish(repeat=1, inserts=0), tmp_path / "f.json", Progress(quiet=True), "test")
+    tables = list(everything(json.loads(json.dumps(content["experiments"][0]))))
+    assert [title for title, _, _ in tables[1:]] == [
+        "order", "0.3: beside the paper's table", "0.6: beside the paper's table",
+    ]  # fmt: skip
+    assert [row[0] for row in tables[1][2]] == ["0.6"]
+    assert tables[1][2][0][2] == "scan < counting"
+    rows = {row[0]: row for row in tables[2][2]}
+    assert rows["counting"][2] == "1.00 ms"
+    assert rows["counting"][4] == "2.00"  # times faster than scan, in that paper
+    assert rows["counting"][6] == "2.00 s"
+    assert rows["scan"][5:] == ("", "", "", "")

@@ -1,0 +1,64 @@
+"""Blocks of words in one array, by class of size, with a free list for each class.
+
+    heads    [words used, words in free blocks, first free block of class 0, of class 1, …], -1: none is free
+    class    2, 4, 6, 8 words; then four sizes for each doubling: 10, 12, 14, 16, 20, 24, 28, 32, 40 …
+
+All sizes are even, and so are the places of blocks: half a place is enough to name one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eligo.compile.compiled import I64
+from eligo.index.dynamic.line import leading_zeros
+from eligo.jit import inline, kernel
+
+USED, FREE, FIRST = 0, 1, 2
+CLASSES = 160
+
+
+def no_blocks() -> I64:
+    """The heads of a heap without blocks."""
+    heads = np.full(FIRST + CLASSES, -1, np.int64)
+    heads[[USED, FREE]] = 0
+    return heads
+
+
+@inline
+def heap_class(size):  # type: ignore[no-untyped-def]
+    """The class of the smallest block that holds so many words."""
+    if size <= 8:
+        return (np.int64(max(size, 1)) + 1) // 2 - 1
+    last = np.uint64(size - 1)
+    step = np.int64(61) - np.int64(leading_zeros(last))  # of 8 … 15 it is 1
+    return 4 * step + (np.int64(last) >> step) - 4
+
+
+@inline
+def heap_words(k):  # type: ignore[no-untyped-def]
+    """Words of a block of class k."""
+    return 2 * k + 2 if k < 4 else (k % 4 + 5) << (k // 4)
+
+
+@kernel
+def take_block(words, heads, size):  # type: ignore[no-untyped-def]
+    """A block for so many words; where it begins."""
+    k = heap_class(size)
+    at = heads[FIRST + k]
+    if at >= 0:
+        heads[FIRST + k] = words[at]
+        heads[FREE] -= heap_words(k)
+        return at
+    at = heads[USED]
+    heads[USED] += heap_words(k)
+    return at
+
+
+@kernel
+def give_block(words, heads, at, size):  # type: ignore[no-untyped-def]
+    """Free the block that was taken for so many words."""
+    k = heap_class(size)
+    words[at] = heads[FIRST + k]
+    heads[FIRST + k] = at
+    heads[FREE] += heap_words(k)

@@ -1,0 +1,181 @@
+"""What `pst-bloom` and `pst-hash` have in common: pools, strings, and how rows come to them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from eligo.compile.compiled import I64, Arrays
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
+from eligo.index.dynamic.asking import make_string_handle
+from eligo.index.dynamic.writing import rows_of
+from eligo.index.native import NativeIndex
+from eligo.index.ps_tree.changing import MOST_COVERED, adjust_rows, copy_row, delete_rows, foresee, insert_rows
+from eligo.index.ps_tree.choosing import FEW
+from eligo.index.ps_tree.meeting import observe_events
+from eligo.index.ps_tree.pools import (
+    ACCESSES,
+    BY_PRESENCE,
+    BY_RANGE,
+    BY_VALUE,
+    EVENTS,
+    GAP,
+    HIGHEST,
+    LONGEST,
+    MOVED,
+    ROUNDS,
+    SPACES,
+    Pools,
+)
+
+_IN_TURN: I64 = np.zeros(0, np.int64)
+_PIECE = 16  # rows that are deleted before there is room made again
+
+
+class PsIndex(NativeIndex):
+    """An index on PS-Trees; `search_many` is the kernel that searches it."""
+
+    search_many: ClassVar[Any]
+
+    def __init__(self, pools: Pools, strings: Strings) -> None:
+        self.pools = pools
+        self.strings = strings
+        self._known_strings = -1
+        self._follow_strings()
+        self._carry = np.zeros(int(pools.state[LONGEST]) + 64, np.int64)
+        self._spaces = np.empty((int(pools.state[ACCESSES]), MOST_COVERED), np.int64)
+        self._chosen, self._options = np.empty(16, np.int64), np.empty(FEW, np.int64)
+        self._weights = np.empty((FEW, 3))
+
+    @classmethod
+    @abstractmethod
+    def no_pools(cls) -> Pools:
+        """Empty pools, for the options of the index."""
+
+    @classmethod
+    def empty(cls, strings: Strings, **options: Any) -> Self:
+        return cls(cls.no_pools(**options), strings)
+
+    @classmethod
+    def revived(cls, strings: Strings, arrays: Arrays) -> Self:
+        return cls(Pools.restored(arrays), strings)
+
+    @classmethod
+    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None, **options: Any) -> Self:
+        index = cls.empty(conjunctions.strings, **options)
+        words, offsets = rows_of(conjunctions.compiled)
+        index.fill(words, offsets, len(conjunctions), len(conjunctions.spaces.space_count))
+        # It will not grow any more, so it needs no room for that.
+        return cls(Pools.restored({name: array.copy() for name, array in index.arrays().items()}), conjunctions.strings)
+
+    @classmethod
+    def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Self:
+        return cls.revived(conjunctions.strings, arrays)
+
+    def arrays(self) -> Arrays:
+        return self.pools.arrays()
+
+    def common_notes(self) -> dict[str, object]:
+        state = self.pools.state
+        return {
+            "spaces": int(state[SPACES]) - GAP - 1,
+            "found by values": int(state[BY_VALUE]),
+            "found by ranges": int(state[BY_RANGE]),
+            "found by presence alone": int(state[BY_PRESENCE]),
+            "events watched": int(state[EVENTS]),
+            "rounds of adjustment": int(state[ROUNDS]),
+            "rules moved": int(state[MOVED]),
+        }
+
+    # -- changing
+
+    def insert(self, words: I64, offsets: I64, first: int, stop: int, attributes: int) -> None:
+        if stop - first == 1:
+            largest, highest = int(offsets[stop] - offsets[first]), (int(words[offsets[first]]) >> 32) + 1
+        else:
+            largest = int(np.diff(offsets[first : stop + 1]).max(initial=0))
+            highest = int((words[offsets[first:stop]] >> 32).max(initial=-1)) + 1
+        self._insert(words, offsets, first, stop, _IN_TURN, (attributes, largest, highest))
+
+    def fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
+        """Insert rows that are all known in advance: by what all have, and neighbours one after the other, so that they
+        lie beside each other.
+        """
+        largest = int(np.diff(offsets[: rows + 1]).max(initial=0))
+        self.pools.make_room(attributes, largest, rows)
+        near = foresee(self.pools.handle, words, offsets, rows, self._chosen, self._options, self._weights)
+        self._insert(words, offsets, 0, rows, np.argsort(near, kind="stable"), (attributes, largest, rows))
+
+    def _insert(self, words: I64, offsets: I64, first: int, stop: int, order: I64, room: tuple[int, int, int]) -> None:
+        self._carry_at_least(room[1])
+        self._follow_strings()
+        while first < stop:
+            self.pools.make_room(*room)
+            first = insert_rows(
+                self.pools.handle, words, offsets, first, stop, order, self._strings, self._spaces, self._carry,
+                self._chosen, self._options, self._weights,
+            )  # fmt: skip
+
+    def prepare(self, words: int, rows: int, highest: int, attributes: int) -> None:
+        self.pools.make_room(attributes, words + rows, highest)
+
+    def delete(self, numbers: I64) -> None:
+        self._carry_at_least(int(self.pools.state[LONGEST]))
+        for first in range(0, len(numbers), _PIECE):
+            self.pools.make_room(0, int(self.pools.state[LONGEST]), 0)
+            stop = min(len(numbers), first + _PIECE)
+            delete_rows(self.pools.handle, numbers, first, stop, self._strings, self._spaces, self._carry)
+
+    def row(self, number: int) -> I64:
+        return copy_row(self.pools.handle, number)  # type: ignore[no-any-return]
+
+    def adjust(self, effort: int) -> bool:
+        self._carry_at_least(0)
+        self.pools.make_room(0, int(self.pools.state[LONGEST]), 0)
+        return not adjust_rows(
+            self.pools.handle, effort, self._strings, self._spaces, self._carry, self._chosen, self._options,
+            self._weights,
+        )  # fmt: skip
+
+    def observe(self, events: EventBuffer) -> None:
+        scratch = self.scratch()
+        scratch.fit(self.pools.state, events.widest)
+        observe_events(self.pools.handle, events.handle, events.events, scratch.sight, scratch.work)
+
+    def _carry_at_least(self, words: int) -> None:
+        words = max(words, int(self.pools.state[LONGEST])) + 16
+        if words > len(self._carry):
+            self._carry = np.zeros(2 * words, np.int64)
+
+    def _follow_strings(self) -> None:
+        """A check may ask for a string that came after the handle was made."""
+        if len(self.strings) != self._known_strings:
+            self._known_strings = len(self.strings)
+            self._strings = make_string_handle(*self.strings.arrays())
+
+    # -- searching
+
+    @abstractmethod
+    def new_scratch(self) -> Any:
+        """A scratch that fits nothing yet."""
+
+    def scratch(self) -> Any:
+        made = self.new_scratch()
+        made.fit(self.pools.state, 0)
+        return made
+
+    def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
+        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
+        return int(scratch.offsets[1])
+
+    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
+        handle, s = events.handle, scratch
+        s.fit(self.pools.state, events.widest)
+        return self.search_many(  # type: ignore[no-any-return]
+            self.pools.handle, handle, first, stop, s.sight, self._strings, s.work, s.found, s.counters,
+            self.pools.state[HIGHEST], offsets,
+        )  # fmt: skip

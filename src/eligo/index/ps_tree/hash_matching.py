@@ -1,0 +1,219 @@
+"""Matching of `pst-hash` (ps-tree.txt §6.3, Algorithm 7): the spaces of an event, their combinations, the rules there.
+
+Of n spaces two at a time would be n² keys. Only a space that is crowded is the first of several, and it knows the
+attributes of the others (keys.py); where rules are spread over many values there is none. Slots are asked for before
+they are looked at, and so are the blocks that they lead to.
+
+An event with ranges of values may lie in more spaces than there are rules: then all rows are verified.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from eligo.index.dynamic.pool import prefetch
+from eligo.index.dynamic.sight import see_keys
+from eligo.index.dynamic.verifying import once_each, verify_rows
+from eligo.index.ps_tree.keys import attribute_bit, find_block
+from eligo.index.ps_tree.meeting import meet, watch
+from eligo.index.ps_tree.nodes import lower
+from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, HIGHEST, hashed
+from eligo.index.ps_tree.postings import DIRECTORY, row_in
+from eligo.jit import define_handle, inline, kernel
+
+WATCH = 16  # one event of so many is watched
+
+
+@inline
+def pairs_of(t, m, spaces, lines, bits, pending):  # type: ignore[no-untyped-def]
+    """Put the keys of two spaces that may have rules into pending; how many."""
+    extra, slots = t.extra, t.slots
+    mask = np.uint64(len(slots) // 2 - 1)
+    for i in range(m):
+        bits[i] = attribute_bit(lines[i] >> 4)
+    k = np.uint64(0)
+    for i in range(m):
+        partners = np.uint64(extra[spaces[i]])
+        if partners == 0:
+            continue
+        first = spaces[i] << 32
+        for j in range(m):
+            # A space is no partner of its own attribute's, and looking for such a key does no harm.
+            pending[k] = first | spaces[j]
+            k += np.uint64(partners & bits[j] != 0)
+    for i in range(k):
+        prefetch(slots, np.uint64(2) * (hashed(pending[np.uint64(i)]) & mask))
+    return np.int64(k)
+
+
+@inline
+def blocks_of(t, count, pending, blocks, k):  # type: ignore[no-untyped-def]
+    """Add the blocks of keys, as far as they are there; how many blocks there are then."""
+    slots, words = t.slots, t.words
+    mask, one, two = np.uint64(len(slots) // 2 - 1), np.uint64(1), np.uint64(2)
+    for i in range(count):
+        key = pending[i]
+        at = hashed(key) & mask
+        while slots[two * at] != key and slots[two * at] != -1:
+            at = (at + one) & mask
+        if slots[two * at] == key:
+            o = slots[two * at + one]
+            prefetch(words, np.uint64(o))
+            blocks[k] = o
+            k += 1
+    return k
+
+
+@inline
+def rows_of(t, count, blocks, here, starts, found):  # type: ignore[no-untyped-def]
+    """The rows of some blocks whose space in the directory an event lies in: where they begin; how many, below 0 if
+    they are too many. `here`: a byte for each space.
+    """
+    words = t.words
+    one = np.uint64(1)
+    for i in range(count):
+        d = words[np.uint64(blocks[i] + DIRECTORY)]
+        prefetch(words, np.uint64(d))
+        prefetch(words, np.uint64(d + 8))
+    k = np.uint64(0)
+    room = np.uint64(len(starts))
+    for i in range(count):
+        o = blocks[i]
+        d = np.uint64(words[np.uint64(o + DIRECTORY)])
+        rows = np.uint64(words[d]) >> np.uint64(32)
+        found += np.int64(rows)
+        if k + rows >= room:
+            return np.int64(-1), found
+        d += one
+        for j in range(rows):
+            entry = np.uint64(words[d + np.uint64(j)])
+            starts[k] = o + np.int64(entry & np.uint64(0xFFFF_FFFF))
+            k += np.uint64(here[entry >> np.uint64(32)])
+    return np.int64(k), found
+
+
+@kernel
+def deeper(t, m, depth, spaces, bits, blocks, k):  # type: ignore[no-untyped-def]
+    """Add the blocks of all combinations of `depth` spaces, three or more; how many there are then, more than there is
+    room for if they are too many.
+    """
+    turn, some = np.zeros(depth, np.int64), np.empty(depth, np.int64)
+    for first in range(m):
+        partners = np.uint64(t.extra[spaces[first]])
+        if partners == 0:
+            continue
+        some[0] = spaces[first]
+        level = 1
+        turn[1] = 0
+        while level > 0:
+            i = turn[level]
+            if i == m:
+                level -= 1
+                turn[level] += 1
+                continue
+            if partners & bits[i] == 0:
+                turn[level] += 1
+                continue
+            some[level] = spaces[i]
+            if level + 1 < depth:
+                level += 1
+                turn[level] = i + 1
+                continue
+            o, _ = find_block(t, some, depth)
+            if o:
+                if k >= len(blocks):
+                    return len(blocks) + 1
+                blocks[k] = o
+                k += 1
+            turn[level] += 1
+    return k
+
+
+@inline
+def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore[no-untyped-def]
+    """MatchEvent (Algorithm 7): put the conjunctions that an event satisfies into found from k on; where they end."""
+    spaces, lines, pending, blocks, here, starts = w.spaces, w.lines, w.pending, w.blocks, w.here, w.starts
+    n = see_keys(e, event, s)
+    m, single = meet(t, s, e, n, spaces, lines)
+    too_many = m > len(spaces)
+    posting, most = t.posting, t.state[ACCESSES]
+    too_many = too_many or (most > 1 and m * m >= len(pending))
+    m = 0 if too_many else m
+    if s.count[1] % WATCH == 0:
+        watch(t, s, n, m, spaces)
+    count = 0
+    here[ALWAYS] = 1
+    if posting[ALWAYS]:
+        blocks[0] = posting[ALWAYS]
+        count = 1
+    partners = np.int64(0)
+    for i in range(m):
+        here[spaces[i]] = 1
+        o = posting[spaces[i]]
+        if o:
+            prefetch(t.words, np.uint64(o))
+            blocks[count] = o
+            count += 1
+        partners |= t.extra[spaces[i]]
+    if partners:
+        asked = pairs_of(t, m, spaces, lines, w.bits, pending)
+        count = blocks_of(t, asked, pending, blocks, count)
+        for depth in range(3, most + 1):
+            if t.state[BY_DEPTH + depth]:
+                count = deeper(t, m, depth, spaces, w.bits, blocks, count)
+    rows = np.int64(-1)
+    if count <= len(blocks) and not too_many:
+        rows, counters[0] = rows_of(t, count, blocks, here, starts, counters[0])
+    for i in range(m):
+        here[spaces[i]] = 0
+    if rows < 0:
+        rows, single = all_rows(t, starts), False
+        counters[0] += rows
+    # Of an event with several values of an attribute a rule may be found by several of them.
+    some = found if single else np.empty(rows, np.int32)
+    stop = verify_rows(t.words, starts, starts, rows, single, s, e, strings, some, k if single else 0, counters)
+    return stop if single else once_each(some[:stop], found, k)
+
+
+@kernel
+def all_rows(t, starts):  # type: ignore[no-untyped-def]
+    """Where the rows begin, one of each conjunction; how many."""
+    words, count = t.words, 0
+    for number in range(t.state[HIGHEST]):
+        o = t.where[number]
+        if o > 0:
+            starts[count] = o + lower(words[words[o + DIRECTORY] + row_in(t, o, number)])
+            count += 1
+    return count
+
+
+@structref.register
+class WorkType(types.StructRef):
+    """What a search writes to, as one argument of kernels."""
+
+
+class Work(structref.StructRefProxy):
+    pass
+
+
+define_handle(Work, WorkType, ("spaces", "lines", "bits", "pending", "blocks", "here", "starts"))
+
+
+@kernel
+def make_work(spaces, lines, bits, pending, blocks, here, starts):  # type: ignore[no-untyped-def]
+    return Work(spaces, lines, bits, pending, blocks, here, starts)
+
+
+@kernel
+def search_many(t, e, first, stop, s, strings, w, found, counters, most, offsets):  # type: ignore[no-untyped-def]
+    """Events first … stop-1 as far as there is room for `most` conjunctions each; the first event not done."""
+    k = 0
+    offsets[0] = 0
+    event = first
+    while event < stop and len(found) - k >= most:
+        k = search_keys(t, e, event, s, strings, w, found, k, counters)
+        event += 1
+        offsets[event - first] = k
+    return event

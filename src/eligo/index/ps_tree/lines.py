@@ -1,0 +1,236 @@
+"""Lines: what an attribute's values look like as positions, and which of them a check names (ps-tree.txt §4.5).
+
+An attribute has a line for each form in which rules speak of it; line = attribute * 16 + form. The paper has one tree
+for all operators. Here equality has lines of its own, on which nothing but single values are spaces: else every value
+that some rule names would cut all ranges across it, and their rules would have to be copied to both sides.
+
+    form                        positions                                             spaces
+    PRESENT                     0: the attribute is there                              one
+    WHOLE, FLOAT, TIME,         half the place on the short line (dynamic/line.py);    values that rules name
+    BOOLEAN, NAMED              ordered bits of a float; microseconds; 0 or 1; number of a string
+    …_FINE, …_COARSE            as above, of numbers and times                         ranges (spaces.py)
+    TEXT                        the string itself, in layers of seven bytes (texts.py) ranges
+
+Most ranges are wide and a few are narrow. Narrow ones go to a fine line with many spaces, others to a coarse one with
+few, so that a rule has few spaces on either.
+
+On WHOLE lines bounds are whole numbers, so that (5, …) and [6, …) begin alike. A value between two whole numbers lies
+on no position: whatever it satisfies contains one of its neighbours, unless it lies between the same two, as `x > 5 and
+x < 6` does; such a check is found by PRESENT. Who goes by neighbours takes nothing for granted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eligo.compile import codes
+from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TOP, is_own_place
+from eligo.index.dynamic.line import TIME as TIMES
+from eligo.index.dynamic.rows import (
+    AMONG,
+    ASK,
+    INSIDE,
+    LONG,
+    MASKED,
+    NEGATIVE,
+    attribute_of,
+    extra_words,
+    flags_of,
+    kind_of,
+    shape_of,
+)
+from eligo.jit import inline, kernel
+
+PRESENT, WHOLE, WHOLE_FINE, WHOLE_COARSE, FLOAT, FLOAT_FINE, FLOAT_COARSE = 0, 1, 2, 3, 4, 5, 6
+TIME, TIME_FINE, TIME_COARSE, TRUTH, NAMED, TEXT = 7, 8, 9, 10, 11, 12
+NOWHERE, POINTS, RANGE = -1, 0, 1  # what a check names: nothing that an index could use, values, a range
+MOST_POINTS = 64  # values that a check may name to be found by them
+
+
+@inline
+def is_range(form):  # type: ignore[no-untyped-def]
+    return form == TEXT or (form < TRUTH and form % 3 != 1 and form != PRESENT)
+
+
+@inline
+def unsigned(coordinate):  # type: ignore[no-untyped-def]
+    """A coordinate in the order of unsigned words."""
+    return np.uint64(coordinate) ^ np.uint64(1 << 63)
+
+
+@inline
+def is_usable(code):  # type: ignore[no-untyped-def]
+    """Whether only events with the attribute satisfy a check."""
+    return flags_of(code) & codes.ABSENT_HOLDS == 0
+
+
+@inline
+def whole_low(place):  # type: ignore[no-untyped-def]
+    """The first whole number at or above a place, as a position."""
+    return np.uint64(((place & TOP) + 1) >> 1)
+
+
+@inline
+def whole_high(place):  # type: ignore[no-untyped-def]
+    return np.uint64((place & TOP) >> 1)
+
+
+@inline
+def form_of_kind(kind, is_long):  # type: ignore[no-untyped-def]
+    """The form of equality for a kind of value."""
+    if kind == NUMBER:
+        return FLOAT if is_long else WHOLE
+    if kind == TIMES:
+        return TIME
+    return TRUTH if kind == BOOLEAN else NAMED
+
+
+@inline
+def points_in(mask):  # type: ignore[no-untyped-def]
+    """Bits that are set."""
+    n, word = np.int64(0), np.uint64(mask)
+    while word:
+        word &= word - np.uint64(1)
+        n += 1
+    return n
+
+
+@inline
+def pair_at(words, q, i):  # type: ignore[no-untyped-def]
+    """Interval i of a check that is neither tiny nor to be asked: low and high, as places or, LONG, as coordinates."""
+    code = words[q]
+    listed = np.int64(shape_of(code) == AMONG)
+    if code & LONG:
+        return words[q + 1 + 2 * (listed + i)], words[q + 2 + 2 * (listed + i)]
+    return words[q + 1 + listed + i] >> 32, words[q + 1 + listed + i] & 0xFFFF_FFFF
+
+
+@inline
+def is_point(kind, is_long, low, high):  # type: ignore[no-untyped-def]
+    if low != high:
+        return False
+    if is_long or kind != NUMBER:
+        return True
+    return is_own_place(low & TOP)
+
+
+@kernel
+def named_by(words, q):  # type: ignore[no-untyped-def]
+    """What the check at q names: POINTS, RANGE or NOWHERE; the form of equality for its kind of value; how many values,
+    if they are few enough to be found by.
+    """
+    code = words[q]
+    flags, shape, kind = flags_of(code), shape_of(code), kind_of(code)
+    if flags & codes.ALL_VALUES:
+        return NOWHERE, PRESENT, 0
+    if code < 0:
+        form = form_of_kind(kind, False)
+        if code & MASKED:
+            return POINTS, form, points_in(words[q + 1])
+        low, high = code >> 24 & 0xFF_FFFF, (code >> 24 & 0xFF_FFFF) + (code & 0xFF_FFFF)
+        if is_point(kind, False, low, high):
+            return POINTS, form, 1
+        if kind == NUMBER and whole_low(low) <= whole_high(high):
+            return RANGE, form, 0
+        return NOWHERE, PRESENT, 0
+    if kind in (ANY, BOOLEAN) or (shape != ASK and shape & NEGATIVE):
+        return NOWHERE, PRESENT, 0
+    is_long = code & LONG != 0
+    form = form_of_kind(kind, is_long)
+    if shape == ASK:
+        if kind != STRING:
+            return RANGE, form, 0
+        # A part of the alphabet: from a string on, up to one.
+        if extra_words(code) > 1 and words[q + 4] == codes.STRING_CUT:
+            return RANGE, TEXT, 0
+        if extra_words(code) > 1 and words[q + 3 + extra_words(code) - 3] == codes.STRING_CUT:
+            return RANGE, TEXT, 0
+        return NOWHERE, PRESENT, 0
+    pairs = np.int64(1)
+    if shape == AMONG:
+        pairs = extra_words(code) >> np.int64(is_long)
+    points = pairs <= MOST_POINTS
+    for i in range(min(pairs, MOST_POINTS)):
+        low, high = pair_at(words, q, i)
+        points = points and is_point(kind, is_long, low, high)
+    if points:
+        return POINTS, form, pairs
+    if kind == STRING:
+        return NOWHERE, PRESENT, 0
+    low, high = hull_of(words, q, form)
+    return (RANGE, form, 0) if low <= high else (NOWHERE, PRESENT, 0)
+
+
+@inline
+def position(form, value):  # type: ignore[no-untyped-def]
+    """The position of a value, given as place or coordinate, whatever the form's checks have."""
+    if form == WHOLE:
+        return np.uint64((value & TOP) >> 1)
+    if form in (FLOAT, TIME):
+        return unsigned(value)
+    return np.uint64(value)
+
+
+@inline
+def point_at(words, q, form, i):  # type: ignore[no-untyped-def]
+    """The position of value i of a check that names values."""
+    code = words[q]
+    if code < 0:
+        place = code >> 24 & 0xFF_FFFF
+        if code & MASKED:
+            mask = np.uint64(words[q + 1])
+            for _ in range(i):
+                mask &= mask - np.uint64(1)
+            off = np.int64(0)
+            while mask >> np.uint64(off) & np.uint64(1) == 0:
+                off += 1
+            place += off << np.int64(form == WHOLE)
+        return np.uint64((place & TOP) >> 1) if form == WHOLE else np.uint64((place & TOP) - 1)
+    low, _ = pair_at(words, q, i)
+    if code & LONG == 0 and form != WHOLE:
+        return np.uint64((low & TOP) - 1)
+    return position(form, low)
+
+
+@inline
+def hull_of(words, q, form):  # type: ignore[no-untyped-def]
+    """First and last position of a check that names a range of numbers or times; `form`: of equality."""
+    code = words[q]
+    if code < 0:
+        low = code >> 24 & 0xFF_FFFF
+        return whole_low(low), whole_high(low + (code & 0xFF_FFFF))
+    if code & LONG == 0:
+        if form == WHOLE:
+            return whole_low(words[q + 1] >> 32), whole_high(words[q + 1] & 0xFFFF_FFFF)
+        return np.uint64(1), np.uint64(0)  # times are never short
+    return unsigned(words[q + 1]), unsigned(words[q + 2])
+
+
+@inline
+def is_exact(code):  # type: ignore[no-untyped-def]
+    """Whether a check says no more than which values it names."""
+    return code < 0 or (flags_of(code) == 0 and (shape_of(code) == INSIDE or shape_of(code) == AMONG))
+
+
+@inline
+def is_one_range(code):  # type: ignore[no-untyped-def]
+    return code < 0 or shape_of(code) == INSIDE
+
+
+@inline
+def text_cuts(words, q):  # type: ignore[no-untyped-def]
+    """The first and the last cut of a check that names a part of the alphabet, as 2 * number of string + 1 if it lies
+    behind; -1: none.
+    """
+    low, high = np.int64(-1), np.int64(-1)
+    if words[q + 4] == codes.STRING_CUT:
+        low = words[q + 5]
+    last = q + 3 + extra_words(words[q]) - 3
+    if words[last] == codes.STRING_CUT:
+        high = words[last + 1]
+    return low, high
+
+
+@inline
+def line_of(code, form):  # type: ignore[no-untyped-def]
+    return attribute_of(code) * 16 + form

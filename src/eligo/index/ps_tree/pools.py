@@ -1,0 +1,239 @@
+"""What an index on PS-Trees consists of: flat arrays with room to grow, and the handle that kernels take.
+
+    root       by line (lines.py): the link of its tree, 0: the line is not in use
+    tree       nodes (nodes.py) in blocks of a heap (dynamic/heap.py), tree_heads
+    space      four words a space (spaces.py)
+    posting    by space: the block of rules that are found by it alone, 0: none
+    extra      by space: of `pst-hash`, which attributes its partners have, a bit each; of `pst-bloom`, its signature
+    uses       by space: of `pst-hash`, the block of the keys that it is part of; of `pst-bloom`, of the members of its
+               signature; 0: none
+    words      rows, postings, lists of keys or members: blocks of another heap, heads
+    slots      of `pst-hash`: key and block, by open addressing (keys.py)
+    where      by conjunction: the block, or the row, where it lies; -1: nowhere
+    access     by conjunction, one more than there may be access predicates: their lines, those behind the first in
+               ascending order, -1: none; last the line that is used beside them (postings.py). Of `pst-bloom`: the
+               line of its access predicate, and those of its signatures
+    popular    by attribute: rules that have it; seen: events with it, of those watched; marks: one bit of 64 for each
+               string that rules name; recent: values of some events, form of line + 1 and position, 0: none yet
+    spaces     by line: spaces; least, most: of the values that rules name
+
+Searches share the pools and write nothing but counters of events.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import I32, I64, Arrays
+from eligo.index.dynamic.heap import USED, no_blocks
+from eligo.index.dynamic.pool import reserved, with_room
+from eligo.jit import define_handle, inline, kernel
+
+FORMS = 16  # lines that an attribute may have
+RECENT = 16  # values that are remembered of an attribute
+ALWAYS, GAP = 0, 1  # the space that every event lies in, and what lies between the values that rules name
+BEHIND = 8  # words that may be looked at behind the last row
+
+# What `state` holds: spaces made, the first free one (-1), slots taken, rows, the highest conjunction ever seen + 1 …
+SPACES, FREE_SPACE, SLOTS, ROWS, HIGHEST, ATTRIBUTES, LONGEST = 0, 1, 2, 3, 4, 5, 6
+# … settings: access predicates, the most keys of a rule, signatures of a rule, rules that make a space crowded …
+ACCESSES, MOST_KEYS, SIGNATURES, CROWD = 7, 8, 9, 17
+# … events watched, keys in use, rows in postings counting each copy, where adjustment goes on, events when it began …
+EVENTS, KEYS, COPIES, AT_ROW, BEGAN, MOVED, ROUNDS = 10, 11, 12, 13, 14, 15, 16
+# … rules by number of access predicates (0 …), and the predicates by kind of line: values, ranges, presence.
+BY_DEPTH, BY_VALUE, BY_RANGE, BY_PRESENCE = 20, 30, 31, 32
+_SLACK = 1 << 14
+
+KEPT = (
+    "root", "tree", "tree_heads", "space", "posting", "extra", "uses", "words", "heads", "slots", "where", "access",
+    "popular", "seen", "marks", "recent", "recent_kind", "spaces", "least", "most", "state",
+)  # fmt: skip
+FIELDS = (*KEPT, "links", "halves", "work")
+_BY_LINE = {"root": np.int32, "spaces": np.int32, "least": np.float32, "most": np.float32}
+_BY_ATTRIBUTE: dict[str, tuple[Any, int]] = {
+    "popular": (np.int64, 1), "seen": (np.int64, 1), "marks": (np.int64, 1), "recent": (np.int64, RECENT),
+    "recent_kind": (np.uint8, RECENT),
+}  # fmt: skip
+
+
+@structref.register
+class PoolsType(types.StructRef):
+    """The pools as one argument of kernels."""
+
+
+class PoolsHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(PoolsHandle, PoolsType, FIELDS)
+
+
+@kernel
+def make_handle(  # type: ignore[no-untyped-def]
+    root, tree, tree_heads, space, posting, extra, uses, words, heads, slots, where, access, popular, seen, marks,
+    recent, recent_kind, spaces, least, most, state, links, halves, work,
+):  # fmt: skip
+    return PoolsHandle(
+        root, tree, tree_heads, space, posting, extra, uses, words, heads, slots, where, access, popular, seen, marks,
+        recent, recent_kind, spaces, least, most, state, links, halves, work,
+    )  # fmt: skip
+
+
+class Pools:
+    """The arrays drawn above."""
+
+    root: I32
+    space: I64
+    posting: I64
+    extra: I64
+    uses: I64
+    access: I32
+    spaces: I32
+    tree: I64
+    words: I64
+    slots: I64
+    state: I64
+    where: I64
+    heads: I64
+    tree_heads: I64
+    work: I64
+
+    def __init__(self, accesses: int, most_keys: int = 1, signatures: int = 0, crowd: int = 1) -> None:
+        self.tree, self.words = reserved(np.int64, 1 << 12), reserved(np.int64, 1 << 12)
+        self.tree_heads, self.heads = no_blocks(), no_blocks()
+        self.tree_heads[USED] = self.heads[USED] = 2  # a block at 0 would look like none
+        self.words[1] = -1  # words 0 and 1: signatures of none and of all (signatures.py)
+        for name in ("space", "posting", "extra", "uses", "where", "access"):
+            setattr(self, name, reserved(np.int32 if name == "access" else np.int64, 1 << 12))
+        self.slots = np.zeros(1 << 4, np.int64)
+        self.slots[::2] = -1
+        for name, kind in _BY_LINE.items():
+            setattr(self, name, np.zeros(0, kind))
+        for name, (kind, _) in _BY_ATTRIBUTE.items():
+            setattr(self, name, np.zeros(0, kind))
+        self.state = np.zeros(40, np.int64)
+        self.state[FREE_SPACE] = -1
+        self.state[SPACES] = GAP + 1
+        self.state[[ACCESSES, MOST_KEYS, SIGNATURES, CROWD]] = accesses, most_keys, signatures, crowd
+        self.work = np.zeros(1 << 12, np.int64)
+        self.refresh()
+
+    @classmethod
+    def restored(cls, arrays: Arrays) -> Pools:
+        """What `arrays` gave: nothing is computed or copied."""
+        pools = cls.__new__(cls)
+        for name in KEPT:
+            setattr(pools, name, arrays[name])
+        pools.work = np.zeros(1 << 12, np.int64)
+        pools.refresh()
+        return pools
+
+    def arrays(self) -> Arrays:
+        """All that has to be saved, without the room to grow."""
+        state, made = self.state, int(self.state[SPACES])
+        used = {
+            "tree": int(self.tree_heads[USED]),
+            "words": int(self.heads[USED]) + BEHIND,
+            "space": 4 * made,
+            "posting": made,
+            "extra": made,
+            "uses": made,
+            "where": int(state[HIGHEST]),
+            "access": int(state[HIGHEST] * (state[ACCESSES] + 1)),
+        }
+        return {name: getattr(self, name)[: used.get(name)] for name in KEPT}
+
+    def refresh(self) -> None:
+        views = {"links": self.tree.view(np.int32), "halves": self.words.view(np.int32)}
+        self.handle = make_handle(*(views[name] if name in views else getattr(self, name) for name in FIELDS))
+
+    def make_room(self, attributes: int, largest: int, highest: int) -> None:
+        """Before rows of at most so many words, of conjunctions below `highest`, are inserted or others deleted."""
+        state = self.state
+        fresh = False
+        if attributes > state[ATTRIBUTES]:
+            state[ATTRIBUTES] = max(2 * attributes if state[ATTRIBUTES] else attributes, 8)
+            for name, kind in _BY_LINE.items():
+                self._widen(name, kind, FORMS)
+            for name, (kind, each) in _BY_ATTRIBUTE.items():
+                self._widen(name, kind, each)
+            fresh = True
+        for name, size in self._sizes(largest, highest):
+            array = getattr(self, name)
+            if size > len(array):
+                setattr(self, name, with_room(array, 2 * size))
+                fresh = True
+        wanted = int(state[SLOTS]) + int(state[MOST_KEYS]) + 1024
+        if 8 * wanted > 3 * len(self.slots) and state[ACCESSES] > 1 and not state[SIGNATURES]:
+            self.slots = larger_slots(self.slots, wanted)
+            fresh = True
+        if fresh:
+            self.refresh()
+
+    def _sizes(self, largest: int, highest: int) -> list[tuple[str, int]]:
+        state, made = self.state, int(self.state[SPACES]) + _SLACK
+        highest = max(highest, int(state[HIGHEST]))
+        return [
+            ("tree", 3 * int(self.tree_heads[USED]) + 8 * _SLACK),
+            ("space", 4 * made),
+            ("posting", made),
+            ("extra", made),
+            ("uses", made),
+            ("words", 2 * int(self.heads[USED]) + (int(state[MOST_KEYS]) + 8) * (largest + 64) + 8 * _SLACK),
+            ("where", highest),
+            ("access", highest * (int(state[ACCESSES]) + 1)),
+        ]
+
+    def _widen(self, name: str, kind: Any, each: int) -> None:
+        old: NDArray[Any] = getattr(self, name)
+        more = np.zeros(each * int(self.state[ATTRIBUTES]), kind)
+        if name == "least":
+            more[:] = np.inf
+        elif name == "most":
+            more[:] = -np.inf
+        more[: len(old)] = old
+        setattr(self, name, more)
+
+
+@inline
+def hashed(key):  # type: ignore[no-untyped-def]
+    """Where a key is looked for first."""
+    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(29))
+
+
+@inline
+def has_room(t, row):  # type: ignore[no-untyped-def]
+    """Whether a row of so many words may be inserted: no insertion takes more than this (`make_room`)."""
+    state = t.state
+    return (
+        3 * t.tree_heads[USED] + _SLACK <= len(t.tree)
+        and state[SPACES] + _SLACK // 2 <= len(t.posting)
+        and 2 * t.heads[USED] + (state[MOST_KEYS] + 8) * (row + 64) + _SLACK <= len(t.words)
+        and (
+            state[ACCESSES] == 1 or state[SIGNATURES] or 8 * (state[SLOTS] + state[MOST_KEYS] + 512) <= 3 * len(t.slots)
+        )
+    )
+
+
+@kernel
+def larger_slots(slots, taken):  # type: ignore[no-untyped-def]
+    """The same keys in an array with room for so many."""
+    size = 1 << 12
+    while size < 3 * taken // 2:
+        size *= 2
+    more = np.zeros(2 * size, np.int64)
+    more[::2] = -1
+    mask = np.uint64(size - 1)
+    for i in range(0, len(slots), 2):
+        if slots[i] != -1:
+            at = hashed(slots[i]) & mask
+            while more[np.uint64(2) * at] != -1:
+                at = (at + np.uint64(1)) & mask
+            more[np.uint64(2) * at], more[np.uint64(2) * at + np.uint64(1)] = slots[i], slots[i + 1]
+    return more

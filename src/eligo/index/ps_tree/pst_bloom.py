@@ -1,0 +1,77 @@
+"""`pst-bloom`: rules in lists by one predicate each, pruned by signatures of others (ps-tree.txt §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from eligo.compile.compiled import I64
+from eligo.index.base import Scratch
+from eligo.index.dynamic.sight import no_key_sight
+from eligo.index.ps_tree.bloom_matching import make_work, search_many
+from eligo.index.ps_tree.family import PsIndex
+from eligo.index.ps_tree.pools import ATTRIBUTES, BY_DEPTH, COPIES, FORMS, HIGHEST, Pools
+from eligo.index.registry import register
+from eligo.options import Option
+
+_MOST_KEYS = 64  # spaces of an access predicate when it is inserted
+
+
+class BloomScratch(Scratch):
+    """An event in coordinates, the spaces that it lies in, the signatures to ask; it follows the index."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.attributes = self.entries = -1
+        self.offsets = np.zeros(2, np.int64)
+        self.copies = -1
+        self.work: Any = None
+
+    def fit(self, state: I64, entries: int) -> None:
+        """Room for an index in this state, and an event of so many entries."""
+        fresh = state[ATTRIBUTES] > self.attributes or entries > self.entries
+        if fresh:
+            self.attributes = max(self.attributes, int(state[ATTRIBUTES]))
+            self.entries = max(self.entries, 2 * entries, 32)
+            self.sight = no_key_sight(self.attributes, self.entries)
+        if fresh or state[COPIES] > self.copies:
+            self.copies = 5 * int(state[COPIES]) // 4 + 1024
+            room = 16 * self.entries + 64
+            self.work = make_work(
+                np.empty(room, np.int64), np.empty(room, np.int64),
+                np.zeros(FORMS * max(self.attributes, 1), np.uint16), np.empty(room + 2, np.int64),
+                np.empty(room + 2, np.int64), np.empty(self.copies + 1, np.int64),
+            )  # fmt: skip
+        if state[HIGHEST] > len(self.found):
+            self.found = np.zeros(5 * int(state[HIGHEST]) // 4 + 1024, np.int32)
+
+
+@register
+class PstBloom(PsIndex):
+    """Lists and signatures of spaces; blooming.py and signatures.py draw them."""
+
+    name = "pst-bloom"
+    summary = "lists of predicate spaces, pruned by Bloom signatures of other attributes' spaces (PSTBloom)"
+    options: ClassVar[Mapping[str, Option]] = {
+        "signatures": Option(
+            2, "predicates of a rule, beside its access predicate, that are in signatures", least=1, most=6
+        ),
+    }
+    search_many = staticmethod(search_many)
+
+    @classmethod
+    def no_pools(cls, *, signatures: int = 1) -> Pools:
+        return Pools(signatures, _MOST_KEYS, signatures)
+
+    def notes(self) -> dict[str, object]:
+        state = self.pools.state
+        return {
+            **self.common_notes(),
+            "entries of lists": int(state[COPIES]),
+            "always verified": int(state[BY_DEPTH]),
+        }
+
+    def new_scratch(self) -> BloomScratch:
+        return BloomScratch()
