@@ -1,7 +1,7 @@
 """Blocks of words in one array, by class of size, with a free list for each class.
 
     heads    [words used, words in free blocks, first free block of class 0, of class 1, …], -1: none is free
-    class    2, 4, 6, 8 words; then four sizes for each doubling: 10, 12, 14, 16, 20, 24, 28, 32, 40 …
+    class    2, 4, 6 … 16 words; then eight sizes for each doubling: 18, 20 … 32, 36, 40 …
 
 All sizes are even, and so are the places of blocks: half a place is enough to name one.
 """
@@ -15,7 +15,7 @@ from eligo.index.dynamic.line import leading_zeros
 from eligo.jit import inline, kernel
 
 USED, FREE, FIRST = 0, 1, 2
-CLASSES = 160
+CLASSES = 240
 
 
 def no_blocks() -> I64:
@@ -28,17 +28,17 @@ def no_blocks() -> I64:
 @inline
 def heap_class(size):  # type: ignore[no-untyped-def]
     """The class of the smallest block that holds so many words."""
-    if size <= 8:
+    if size <= 16:
         return (np.int64(max(size, 1)) + 1) // 2 - 1
     last = np.uint64(size - 1)
-    step = np.int64(61) - np.int64(leading_zeros(last))  # of 8 … 15 it is 1
-    return 4 * step + (np.int64(last) >> step) - 4
+    step = np.int64(60) - np.int64(leading_zeros(last))  # of 16 … 31 it is 1
+    return 8 * step + (np.int64(last) >> step) - 8
 
 
 @inline
 def heap_words(k):  # type: ignore[no-untyped-def]
     """Words of a block of class k."""
-    return 2 * k + 2 if k < 4 else (k % 4 + 5) << (k // 4)
+    return 2 * k + 2 if k < 8 else (k % 8 + 9) << (k // 8)
 
 
 @kernel

@@ -140,7 +140,7 @@ def all_rows(t, starts):  # type: ignore[no-untyped-def]
     count = 0
     for number in range(t.state[HIGHEST]):
         if t.where[number] > 0:
-            starts[count] = t.where[number]
+            starts[count] = 2 * np.int64(t.where[number])
             count += 1
     return count
 

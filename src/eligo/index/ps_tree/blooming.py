@@ -88,10 +88,10 @@ def drop_entry(t, s, link):  # type: ignore[no-untyped-def]
 @kernel
 def keep_row(t, out, size, number):  # type: ignore[no-untyped-def]
     """Give a row a place of its own, or change the one that it has; its link."""
-    o = t.where[number]
+    o = 2 * np.int64(t.where[number])
     if o <= 0:
         o = take_block(t.words, t.heads, size)
-        t.where[number] = o
+        t.where[number] = o // 2
     for i in range(size):
         t.words[o + i] = out[i]
     return o // 2
@@ -99,7 +99,7 @@ def keep_row(t, out, size, number):  # type: ignore[no-untyped-def]
 
 @kernel
 def drop_row(t, number):  # type: ignore[no-untyped-def]
-    o = t.where[number]
+    o = 2 * np.int64(t.where[number])
     give_block(t.words, t.heads, o, row_words(t.words, o))
     t.where[number] = -1
 
@@ -156,7 +156,7 @@ def hold(t, row, q, line, strings, n, spaces, by):  # type: ignore[no-untyped-de
 def unplace_entries(t, row, at, strings, spaces):  # type: ignore[no-untyped-def]
     number, most = row[at] >> 32, t.state[ACCESSES]
     lines = t.access[number * (most + 1) : (number + 1) * (most + 1)]
-    link = t.where[number] // 2
+    link = np.int64(t.where[number])
     if lines[0] < 0:
         drop_entry(t, ALWAYS, link)
         t.state[BY_DEPTH] -= 1

@@ -45,16 +45,29 @@ def with_border(keys, spaces, n, before, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rebuild(t, cell, place, b, other):  # type: ignore[no-untyped-def]
-    """Build the tree of the link at a place anew, with borders at b and at another position too, 0: none."""
+def rebuild(t, cell, place, first, last, b, other):  # type: ignore[no-untyped-def]
+    """Build the tree of the link at a place anew, which is for positions first … last, with borders at b and at another
+    position too, if it lies there; 0: none.
+    """
     link = get_root(t, cell) if place < 0 else np.int64(t.links[place])
-    keys, spaces, before, n = borders_of(t, link)
+    keys, spaces, before, n = borders_of(t, link, first, last)
     if b:
         keys, spaces, n = with_border(keys, spaces, n, before, b)
-    if other:
+    if first < other <= last:
         keys, spaces, n = with_border(keys, spaces, n, before, other)
     free_tree(t, link)
     set_link(t, cell, place, build_tree(t, keys, spaces, n, before))
+
+
+@kernel
+def count_border(t, cell, b):  # type: ignore[no-untyped-def]
+    """One border more in the tables on the way to b."""
+    link, first, last = get_root(t, cell), np.uint64(0), np.uint64(LAST)
+    while link < 0 and not is_bucket(t.tree[2 * ~link]):
+        o = 2 * ~link
+        t.tree[o] += COUNTED
+        place, first, last = step(t.tree, t.links, o, b, first, last)
+        link = np.int64(t.links[place])
 
 
 @kernel
@@ -65,17 +78,18 @@ def add_border(t, cell, b, other):  # type: ignore[no-untyped-def]
     tree, links = t.tree, t.links
     place, link, grown, any_grown = np.int64(-1), get_root(t, cell), np.int64(-1), False
     first, last = np.uint64(0), np.uint64(LAST)
+    begin, end = first, last  # of what has grown
     while link < 0:
         o = 2 * ~link
         if is_bucket(tree[o]):
             break
-        tree[o] += COUNTED
-        if not any_grown and upper(tree[o]) >= np.int64(1) << (tree[o] >> 16 & 0xFF):
-            grown, any_grown = place, True
+        if not any_grown and upper(tree[o]) + 1 >= np.int64(1) << (tree[o] >> 16 & 0xFF):
+            grown, any_grown, begin, end = place, True, first, last
         place, first, last = step(tree, links, o, b, first, last)
         link = np.int64(links[place])
     if link >= 0:
         if first != b:
+            count_border(t, cell, b)
             o = new_bucket(t, 2, 1, link)
             tree[o + 1] = np.int64(b)
             links[bucket_links(tree, o) + 1] = link
@@ -85,8 +99,12 @@ def add_border(t, cell, b, other):  # type: ignore[no-untyped-def]
     i, n, room = keys_up_to(tree, o, b), upper(tree[o]), tree[o] & 0xFF
     if first == b or (i and np.uint64(tree[o + i]) == b):
         return
+    count_border(t, cell, b)
     if n == FULL:
-        rebuild(t, cell, grown if any_grown else place, b, other)
+        if any_grown:
+            rebuild(t, cell, grown, begin, end, b, other)
+        else:
+            rebuild(t, cell, place, first, last, b, other)
         return
     if n == room:
         room *= 2
@@ -114,6 +132,7 @@ def drop_border(t, cell, b):  # type: ignore[no-untyped-def]
     tree, links = t.tree, t.links
     place, link, small, any_small = np.int64(-1), get_root(t, cell), np.int64(-1), False
     first, last = np.uint64(0), np.uint64(LAST)
+    begin, end = first, last  # of what has become small
     while link < 0:
         o = 2 * ~link
         if is_bucket(tree[o]):
@@ -131,11 +150,11 @@ def drop_border(t, cell, b):  # type: ignore[no-untyped-def]
             break
         tree[o] = max(tree[o] - COUNTED, tree[o] & (COUNTED - 1))
         if not any_small and 4 * upper(tree[o]) < np.int64(1) << (tree[o] >> 16 & 0xFF):
-            small, any_small = place, True
+            small, any_small, begin, end = place, True, first, last
         place, first, last = step(tree, links, o, b, first, last)
         link = np.int64(links[place])
     if any_small:
-        rebuild(t, cell, small, np.uint64(0), np.uint64(0))
+        rebuild(t, cell, small, begin, end, np.uint64(0), np.uint64(0))
 
 
 @kernel

@@ -291,7 +291,7 @@ def copy_row(t, number):  # type: ignore[no-untyped-def]
     """The words of a conjunction's row; none if it is not there."""
     if not 0 <= number < t.state[HIGHEST] or t.where[number] <= 0:
         return t.words[:0].copy()
-    o = t.where[number]
+    o = 2 * np.int64(t.where[number])
     if t.state[SIGNATURES]:
         return t.words[o : o + row_words(t.words, o)].copy()
     which = row_in(t, o, number)

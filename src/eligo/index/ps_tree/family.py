@@ -113,12 +113,16 @@ class PsIndex(NativeIndex):
     def _insert(self, words: I64, offsets: I64, first: int, stop: int, order: I64, room: tuple[int, int, int]) -> None:
         self._carry_at_least(room[1])
         self._follow_strings()
-        while first < stop:
+        if not self.pools.has_places(room[0], room[2]):
             self.pools.make_room(*room)
+        while True:
             first = insert_rows(
                 self.pools.handle, words, offsets, first, stop, order, self._strings, self._spaces, self._carry,
                 self._chosen, self._options, self._weights,
             )  # fmt: skip
+            if first == stop:
+                return
+            self.pools.make_room(*room)
 
     def prepare(self, words: int, rows: int, highest: int, attributes: int) -> None:
         self.pools.make_room(attributes, words + rows, highest)

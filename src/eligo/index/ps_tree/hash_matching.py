@@ -95,11 +95,18 @@ def rows_of(t, count, blocks, here, starts, found):  # type: ignore[no-untyped-d
 
 
 @kernel
-def deeper(t, m, depth, spaces, bits, blocks, k):  # type: ignore[no-untyped-def]
+def deeper(t, m, depth, spaces, lines, bits, blocks, k):  # type: ignore[no-untyped-def]
     """Add the blocks of all combinations of `depth` spaces, three or more; how many there are then, more than there is
     room for if they are too many.
     """
     turn, some = np.zeros(depth, np.int64), np.empty(depth, np.int64)
+    # Keys have lines in ascending order, and events have attributes in any.
+    for i in range(1, m):
+        line, space, bit, j = lines[i], spaces[i], bits[i], i
+        while j and lines[j - 1] > line:
+            lines[j], spaces[j], bits[j] = lines[j - 1], spaces[j - 1], bits[j - 1]
+            j -= 1
+        lines[j], spaces[j], bits[j] = line, space, bit
     for first in range(m):
         partners = np.uint64(t.extra[spaces[first]])
         if partners == 0:
@@ -162,7 +169,7 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
         count = blocks_of(t, asked, pending, blocks, count)
         for depth in range(3, most + 1):
             if t.state[BY_DEPTH + depth]:
-                count = deeper(t, m, depth, spaces, w.bits, blocks, count)
+                count = deeper(t, m, depth, spaces, lines, w.bits, blocks, count)
     rows = np.int64(-1)
     if count <= len(blocks) and not too_many:
         rows, counters[0] = rows_of(t, count, blocks, here, starts, counters[0])
@@ -182,7 +189,7 @@ def all_rows(t, starts):  # type: ignore[no-untyped-def]
     """Where the rows begin, one of each conjunction; how many."""
     words, count = t.words, 0
     for number in range(t.state[HIGHEST]):
-        o = t.where[number]
+        o = 2 * np.int64(t.where[number])
         if o > 0:
             starts[count] = o + lower(words[words[o + DIRECTORY] + row_in(t, o, number)])
             count += 1

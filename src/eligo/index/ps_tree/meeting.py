@@ -31,8 +31,8 @@ from eligo.jit import inline, kernel
 
 @inline
 def meet(t, s, e, n, spaces, lines):  # type: ignore[no-untyped-def]
-    """Put the spaces that an event with n attributes lies in, and their lines, ascending, into two lists; how many, or
-    more than there is room for, and whether each line has one alone.
+    """Put the spaces that an event with n attributes lies in, and their lines, into two lists; how many, or more than
+    there is room for, and whether each line has one alone.
     """
     root, tree, links = t.root, t.tree, t.links
     kinds, at, places, present = s.kind, s.at, s.place, s.present

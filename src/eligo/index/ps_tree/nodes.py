@@ -179,15 +179,16 @@ def free_tree(t, link):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def borders_of(t, link):  # type: ignore[no-untyped-def]
-    """Where spaces begin in the tree of a link: positions, spaces, the space before the first of them, how many."""
+def borders_of(t, link, first, last):  # type: ignore[no-untyped-def]
+    """Where spaces begin in the tree of a link behind position `first` and up to `last`, which is what the link is for:
+    positions, spaces, the space at `first`, how many. Slots of a table may reach further; what they say there is void.
+    """
     keys, spaces, n = np.empty(64, np.uint64), np.empty(64, np.int64), 0
-    x = np.uint64(0)
-    space, last = stretch(t.tree, t.links, link, x)
+    space, end = stretch(t.tree, t.links, link, first)
     before = space
-    while last != np.uint64(LAST):
-        x = last + np.uint64(1)
-        following, last = stretch(t.tree, t.links, link, x)
+    while end < last:
+        x = end + np.uint64(1)
+        following, end = stretch(t.tree, t.links, link, x)
         if following != space:
             if n == len(keys):
                 more, others = np.empty(2 * n, np.uint64), np.empty(2 * n, np.int64)

@@ -9,7 +9,7 @@
                signature; 0: none
     words      rows, postings, lists of keys or members: blocks of another heap, heads
     slots      of `pst-hash`: key and block, by open addressing (keys.py)
-    where      by conjunction: the block, or the row, where it lies; -1: nowhere
+    where      by conjunction: the place, halved, of the block, or of the row, where it lies; 0 or below: nowhere
     access     by conjunction, one more than there may be access predicates: their lines, those behind the first in
                ascending order, -1: none; last the line that is used beside them (postings.py). Of `pst-bloom`: the
                line of its access predicate, and those of its signatures
@@ -98,7 +98,7 @@ class Pools:
     words: I64
     slots: I64
     state: I64
-    where: I64
+    where: I32
     heads: I64
     tree_heads: I64
     work: I64
@@ -109,7 +109,7 @@ class Pools:
         self.tree_heads[USED] = self.heads[USED] = 2  # a block at 0 would look like none
         self.words[1] = -1  # words 0 and 1: signatures of none and of all (signatures.py)
         for name in ("space", "posting", "extra", "uses", "where", "access"):
-            setattr(self, name, reserved(np.int32 if name == "access" else np.int64, 1 << 12))
+            setattr(self, name, reserved(np.int32 if name in ("where", "access") else np.int64, 1 << 12))
         self.slots = np.zeros(1 << 4, np.int64)
         self.slots[::2] = -1
         for name, kind in _BY_LINE.items():
@@ -151,6 +151,12 @@ class Pools:
     def refresh(self) -> None:
         views = {"links": self.tree.view(np.int32), "halves": self.words.view(np.int32)}
         self.handle = make_handle(*(views[name] if name in views else getattr(self, name) for name in FIELDS))
+
+    def has_places(self, attributes: int, highest: int) -> bool:
+        """Whether there are places for so many attributes, and for conjunctions below `highest`."""
+        state = self.state
+        enough = highest <= len(self.where) and highest * (state[ACCESSES] + 1) <= len(self.access)
+        return bool(enough and attributes <= state[ATTRIBUTES])
 
     def make_room(self, attributes: int, largest: int, highest: int) -> None:
         """Before rows of at most so many words, of conjunctions below `highest`, are inserted or others deleted."""

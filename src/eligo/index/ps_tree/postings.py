@@ -11,7 +11,7 @@
 
 To look at a row costs one or two cache lines, to look at its entry in the directory an eighth of one: rows are fetched
 for events that satisfy one predicate more than the key says. A rule has a copy of its row in the block of each of its
-keys; where[conjunction] is one of them.
+keys; where[conjunction] is half the place of one of them.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def moved_posting(t, o, room):  # type: ignore[no-untyped-def]
     d = words[other + DIRECTORY]
     for i in range(1, upper(words[d]) + 1):
         number = words[other + lower(words[d + i])] >> 32
-        if t.where[number] == o:
-            t.where[number] = other
+        if 2 * np.int64(t.where[number]) == o:
+            t.where[number] = other // 2
     return other
 
 
@@ -99,7 +99,7 @@ def append_row(t, o, row, size, beside):  # type: ignore[no-untyped-def]
         d = words[o + DIRECTORY]
     words[d] = pair(count + 1, lower(words[d]))
     words[d + count + 1] = pair(beside, used)
-    t.where[row[0] >> 32] = o
+    t.where[row[0] >> 32] = o // 2
     return o
 
 

@@ -96,7 +96,7 @@ class _Books:
         return int(self.p.words[o + (entry & 0xFFFF_FFFF)] >> 32)
 
     def bloom_row(self, number: int, lines: list[int], covered: list[list[int]]) -> None:
-        link, each = int(self.p.where[number]) // 2, len(lines)
+        link, each = int(self.p.where[number]), len(lines)
         self.words += int(block_words(row_size(self.p.words, 2 * link)))
         for s in covered[0] if lines[0] >= 0 else [ALWAYS]:
             o = int(self.p.posting[s])

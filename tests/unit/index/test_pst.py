@@ -1,0 +1,219 @@
+"""`pst-hash` and `pst-bloom`: hard values, splits and merges under load, bounded memory, selectivity from events."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eligo
+from eligo.index.ps_tree.family import PsIndex
+from eligo.index.ps_tree.pools import BY_DEPTH, COPIES, KEYS, MOVED, ROWS
+from eligo.index.ps_tree.verify import verify_index
+from eligo.language import parse
+from eligo.language.reference import matches, multi_valued
+from eligo.segments.living.living import LivingSet
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("pst-hash", {}),
+    ("pst-hash", {"crowd": 1}),
+    ("pst-hash", {"crowd": 1, "accesses": 3, "max_keys": 4}),
+    ("pst-bloom", {}),
+    ("pst-bloom", {"signatures": 3}),
+]
+both = pytest.mark.parametrize(("index", "options"), KINDS, ids=lambda value: str(value))
+
+
+def inner(m: eligo.Matcher) -> PsIndex:
+    rules = m._rules
+    assert isinstance(rules, LivingSet)
+    assert isinstance(rules.structure.index, PsIndex)
+    return rules.structure.index
+
+
+def check(m: eligo.Matcher, rules: dict[str, str], events: list[dict[str, Any]]) -> None:
+    """The matcher says what the reference says, one by one and in a batch."""
+    trees = {name: parse(text) for name, text in rules.items()}
+    multi = frozenset(m.multi).union(*(multi_valued(tree) for tree in trees.values()))
+    verify_index(inner(m))
+    for event in events:
+        wanted = [name for name, tree in trees.items() if matches(tree, event, "fails", multi)]
+        assert m.match(event) == wanted, event
+
+
+HARD: dict[str, str] = {
+    "largest": "n = 9223372036854775807",
+    "lowest": "n = -9223372036854775808",
+    "above 2^53": "n > 9007199254740992",
+    "2^53 + 1": "n = 9007199254740993",
+    "tiny": "n > 0.0 and n < 1e-300",
+    "zero": "n = 0",
+    "minus zero": "n >= -0.0 and n <= 0.0",
+    "adjacent": "n > 0.1 and n < 0.10000000000000002",
+    "next": "n = 0.10000000000000002",
+    "open": "n > 5 and n < 6",
+    "short line": "n between -524288 and 524288",
+    "beyond it": "n > 524287",
+    "true": "b = true",
+    "bare": "b",
+    "not": "not b",
+    "day": "t = date '2026-01-31'",
+    "since": "t >= timestamp '2026-01-31 12:00:00Z'",
+    "empty": "s = ''",
+    "before all": "s < 'a'",
+    "prefix": "s like 'Sun%'",
+    "longer": "s like 'Sunday%'",
+    "nested": "s like 'Sunday morning, very early%'",
+    "seven": "s > 'abcdefg'",
+    "eight": "s >= 'abcdefgh' and s < 'abcdefgi'",
+    "long": "s = '" + "x" * 5000 + "'",
+    "very long": "s > '" + "x" * 4999 + "'",
+    "pattern": "s like '%day'",
+    "other than": "s != 'Sunday' and n != 3",
+    "few": "n in (1, 2, 3, 1000000, 0.5)",
+    "none of": "n not in (1, 2, 3)",
+    "nothing there": "s is null",
+    "together": "n = 3 and b and s like 'S%' and t < date '2027-01-01'",
+}
+HARD_VALUES: dict[str, list[Any]] = {
+    "n": [
+        2**63 - 1, -(2**63), 2**53, 2**53 + 1, 2**53 - 1, float(2**53), 0, -0.0, 0.0, 5e-324, 1e-301, 0.1,
+        math.nextafter(0.1, 1), 5, 5.5, 6, 524287, 524288, 524288.5, -524288, -524289, math.inf, -math.inf, 3, 1000000,
+    ],
+    "b": [True, False],
+    "t": [date(2026, 1, 31), datetime(2026, 1, 31, 12, tzinfo=UTC), date(1, 1, 1), date(9999, 12, 31)],
+    "s": ["", "a", "Sun", "Sunday", "Sunday morning, very early on", "Sunda", "abcdef", "abcdefg", "abcdefgh", "abcdefg\0",
+          "abcdefgi", "x" * 5000, "x" * 5001, "\0", "Zoë", "day"],
+}  # fmt: skip
+
+
+@both
+def test_hard_values(index: str, options: dict[str, Any]) -> None:
+    m = eligo.Matcher(index, options=options)
+    m.add_many(HARD.items())
+    rng = random.Random(1)
+    events = [{name: value} for name, values in HARD_VALUES.items() for value in values]
+    events += [{name: rng.choice(values) for name, values in HARD_VALUES.items()} for _ in range(60)]
+    events += [{}, {"other": 1}, {"n": "3", "b": 1, "s": 5, "t": True}]
+    events += [
+        {"n": eligo.Between(0, 5)},
+        {"n": eligo.Above(2**53)},
+        {"t": eligo.Below(date(2026, 2, 1))},
+        {"n": eligo.NoneOf(3)},
+    ]
+    check(m, HARD, events)
+    for name in list(HARD)[::2]:
+        m.remove(name)
+    check(m, {name: text for name, text in HARD.items() if name in m}, events)
+
+
+def some_rule(rng: random.Random) -> str:
+    parts = []
+    for name in rng.sample(["x", "y", "z", "w"], rng.randint(1, 3)):
+        low = rng.randint(0, 60)
+        kind = rng.randrange(8)
+        high = low + rng.choice((0, 1, 5, 40))
+        parts.append(
+            f"{name} between {low} and {high}" if kind < 3
+            else f"{name} = {low}" if kind == 3
+            else f"{name} > {low / 4}" if kind == 4
+            else f"{name} in ({', '.join(str(low + 3 * i) for i in range(rng.randint(1, 9)))})" if kind == 5
+            else f"{name} != {low}" if kind == 6
+            else f"{name} <= {low}"
+        )  # fmt: skip
+    return " and ".join(parts)
+
+
+@both
+def test_splits_and_merges_under_load(index: str, options: dict[str, Any]) -> None:
+    rng = random.Random(7)
+    m = eligo.Matcher(index, options=options)
+    rules: dict[str, str] = {}
+    for step in range(5):
+        coming = {f"{step}-{i}": some_rule(rng) for i in range(300)}
+        m.add_many(coming.items())
+        rules.update(coming)
+        for name in rng.sample(sorted(rules), len(rules) // 2):
+            m.remove(name)
+            del rules[name]
+        events: list[dict[str, Any]] = [
+            {name: rng.choice((rng.randint(0, 100), rng.randint(0, 400) / 4)) for name in rng.sample("xyzw", 3)}
+            for _ in range(12)
+        ]
+        events.append({"x": eligo.Between(10, 30), "y": 7})
+        check(m, rules, events)
+    for name in list(rules):
+        m.remove(name)
+    check(m, {}, [{"x": 5}])
+    pools = inner(m).pools
+    assert not pools.root.any(), "a line is left though no rule is"
+    assert pools.heads[0] == pools.heads[1] + 2
+    assert pools.tree_heads[0] == pools.tree_heads[1] + 2
+
+
+@both
+def test_memory_is_bounded_where_every_predicate_covers_every_space(index: str, options: dict[str, Any]) -> None:
+    m = eligo.Matcher(index, options=options)
+    names = [f"a{i}" for i in range(6)]
+    rules = {f"value {i}": f"{names[i % 6]} = {i}" for i in range(600)}
+    rules |= {f"wide {i}": " and ".join(f"{name} > {-i - 1}" for name in names) for i in range(1500)}
+    rules |= {f"never met {i}": " and ".join(f"{name} != {i}" for name in names) for i in range(300)}
+    m.add_many(rules.items())
+    state = inner(m).pools.state
+    assert state[COPIES] <= 16 * state[ROWS] + 2048
+    assert inner(m).bytes() < 1500 * state[ROWS]
+    assert m.stats().notes["found by presence alone"] > 0
+    check(m, rules, [dict.fromkeys(names, 5), {"a0": 7}, dict.fromkeys(names, -700.5)])
+
+
+@both
+def test_rules_that_nothing_could_find_are_always_verified(index: str, options: dict[str, Any]) -> None:
+    m = eligo.Matcher(index, absent="classical", options=options)
+    m.add("a", "x is null")
+    m.add("b", "not (x = 1) and y is null")
+    m.add("c", "x = 1")
+    assert m.stats().notes["always verified"] == 2
+    assert m.match({}) == ["a", "b"]
+    assert m.match({"x": 1}) == ["c"]
+    assert m.match({"x": 2}) == ["b"]
+
+
+def test_many_rules_of_one_value_go_by_further_predicates() -> None:
+    m = eligo.Matcher("pst-hash", options={"crowd": 4, "accesses": 3})
+    rules = {f"{i}": f"x = 1 and y = {i % 3} and z = {i % 2} and w > {i}" for i in range(200)}
+    m.add_many(rules.items())
+    state = inner(m).pools.state
+    assert state[KEYS] > 0
+    assert state[BY_DEPTH + 3] > 0
+    check(m, rules, [{"x": 1, "y": y, "z": z, "w": w} for y in range(3) for z in range(2) for w in (0, 5, 150)])
+
+
+@pytest.mark.parametrize("index", ["pst-hash", "pst-bloom"])
+def test_events_seen_change_what_rules_are_found_by(index: str) -> None:
+    m = eligo.Matcher(index)
+    rules = {f"{i}": f"seldom = {i % 5} and always = {i % 7}" for i in range(35)}
+    m.add_many(rules.items())  # of seven values one is less likely than of five
+    m.observe([{"always": i % 7} if i % 50 else {"seldom": i % 5, "always": i % 7} for i in range(2000)])
+    assert inner(m).pools.state[MOVED] == 35
+    assert m.stats().notes["rules moved"] == 35
+    check(m, rules, [{"seldom": 1, "always": 1}, {"seldom": 3}, {"always": 2}, {"seldom": 4, "always": 4}])
+
+
+@both
+def test_a_snapshot_opens_and_goes_on_changing(index: str, options: dict[str, Any], tmp_path: Path) -> None:
+    rng = random.Random(3)
+    rules = {f"{i}": some_rule(rng) for i in range(150)}
+    m = eligo.Matcher(index, options=options)
+    m.add_many(rules.items())
+    m.save(tmp_path / "rules.eligo")
+    again = eligo.open(tmp_path / "rules.eligo")
+    more = {f"more {i}": some_rule(rng) for i in range(100)}
+    again.add_many(more.items())
+    for name in list(rules)[::3]:
+        again.remove(name)
+        del rules[name]
+    check(again, rules | more, [{"x": x, "y": x / 2, "z": 3, "w": 60 - x} for x in range(0, 60, 7)])
