@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from time import perf_counter_ns as now
 from typing import Any, Protocol
 
@@ -30,6 +28,7 @@ from eligo.bench.progress import Progress
 from eligo.bench.verify import DisagreementError
 from eligo.compile.compiled import I32, I64
 from eligo.errors import OptionError
+from eligo.index.ps_tree.single import PsTree
 from eligo.index.stabbing.interval_tree import IntervalTree
 from eligo.index.stabbing.segment_tree import SegmentTree
 from eligo.jit import kernel
@@ -75,11 +74,8 @@ class Scan:
 
 
 def structures() -> dict[str, Any]:
-    """The contenders by name, as far as they are there."""
-    found: dict[str, Any] = {"scan": Scan, "interval-tree": IntervalTree, "segment-tree": SegmentTree}
-    with suppress(ImportError):
-        found["ps-tree"] = import_module("eligo.index.ps_tree.single").PsTree
-    return found
+    """The contenders by name."""
+    return {"scan": Scan, "interval-tree": IntervalTree, "segment-tree": SegmentTree, "ps-tree": PsTree}
 
 
 @dataclass(frozen=True)

@@ -198,8 +198,9 @@ def test_events_seen_change_what_rules_are_found_by(index: str) -> None:
     rules = {f"{i}": f"seldom = {i % 5} and always = {i % 7}" for i in range(35)}
     m.add_many(rules.items())  # of seven values one is less likely than of five
     m.observe([{"always": i % 7} if i % 50 else {"seldom": i % 5, "always": i % 7} for i in range(2000)])
-    assert inner(m).pools.state[MOVED] == 35
-    assert m.stats().notes["rules moved"] == 35
+    moved = int(inner(m).pools.state[MOVED])
+    assert moved >= 25  # the first few came before it was known how many values there are
+    assert m.stats().notes["rules moved"] == moved
     check(m, rules, [{"seldom": 1, "always": 1}, {"seldom": 3}, {"always": 2}, {"seldom": 4, "always": 4}])
 
 

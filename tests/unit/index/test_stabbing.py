@@ -1,4 +1,4 @@
-"""Segment tree and interval tree against looking at every interval, with the ends of the range of integers."""
+"""Segment tree, interval tree and PS-Tree against looking at every interval, with the ends of the range of integers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from eligo.compile.compiled import I32, I64
 from eligo.errors import LimitError
+from eligo.index.ps_tree.single import PsTree
 from eligo.index.stabbing import segment_tree
 from eligo.index.stabbing.heap import TOGETHER, descend, different, heap_of
 from eligo.index.stabbing.interval_tree import IntervalTree
 from eligo.index.stabbing.segment_tree import SegmentTree
 
 LEAST, MOST = -(2**63), 2**63 - 1
-KINDS = pytest.mark.parametrize("kind", [SegmentTree, IntervalTree])
+KINDS = pytest.mark.parametrize("kind", [SegmentTree, IntervalTree, PsTree])
 
 # Few values, so that ends meet; and the ends of the range, where one more or less is another number altogether.
 values = st.one_of(st.integers(-4, 8), st.sampled_from((LEAST, LEAST + 1, MOST - 1, MOST)), st.integers(LEAST, MOST))
@@ -96,12 +97,12 @@ def test_long_answers(kind: Any) -> None:
 @patient
 @given(pairs=intervals)
 def test_points_that_end_alike_are_held_by_the_same(kind: Any, pairs: list[tuple[int, int]]) -> None:
-    """Of a segment tree: a leaf is all that has to be found. An interval tree has to compare on its way, too."""
+    """A leaf, or a space, is all that has to be found. Only an interval tree has to compare on its way, too."""
     low, high = columns(pairs)
     structure = kind.build(low, high)
     points = around(low, high, [])
     located, counts = structure.locate(points), structure.count(points)
-    if kind is SegmentTree:
+    if kind is not IntervalTree:
         for leaf in set(located.tolist()):
             assert len(set(counts[located == leaf].tolist())) == 1
     assert np.array_equal(structure.locate(points[::-1].copy()), located[::-1])
