@@ -162,7 +162,7 @@ def gathered_keys(t, s, most):  # type: ignore[no-untyped-def]
 
 @kernel
 def is_crowded(t, row, at, lines, n, strings, spaces):  # type: ignore[no-untyped-def]
-    """Whether a block of the spaces that a row covers on n lines has enough rules to tell more apart by a further one."""
+    """Whether a block of the spaces that a row covers on n lines has so many rules that a further one is needed."""
     counts, some, turn = np.zeros(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
     for i in range(n):
         line = np.int64(lines[i])

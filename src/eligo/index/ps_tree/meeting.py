@@ -76,8 +76,10 @@ def meet(t, s, e, n, spaces, lines):  # type: ignore[no-untyped-def]
             if root[line + NAMED] and at[a] >= 0:
                 spaces[m], lines[m] = locate(tree, links, np.int64(root[line + NAMED]), np.uint64(at[a])), line + NAMED
                 m += spaces[m] != GAP
-            if root[line + TEXT]:
-                spaces[m], lines[m] = space_of_text(t, line + TEXT, s.source[s.first[a]], e), line + TEXT
+            source = s.source[s.first[a]]
+            # Where no rule asks for the string itself, the event does not bring it.
+            if root[line + TEXT] and e.meta[source] & 255 == codes.TEXT:
+                spaces[m], lines[m] = space_of_text(t, line + TEXT, source, e), line + TEXT
                 m += 1
         elif kind == BOOLEAN:
             if root[line + TRUTH]:
