@@ -218,3 +218,37 @@ def test_a_snapshot_opens_and_goes_on_changing(index: str, options: dict[str, An
         again.remove(name)
         del rules[name]
     check(again, rules | more, [{"x": x, "y": x / 2, "z": 3, "w": 60 - x} for x in range(0, 60, 7)])
+
+
+@both
+def test_strings_that_nobody_asks_in_order_any_more(index: str, options: dict[str, Any]) -> None:
+    m = eligo.Matcher(index, options=options)
+    rules = {f"{i}": f"s = 'text {i}'" for i in range(3000)}
+    m.add_many(rules.items())
+    for text in ("s < 'aaaaaaab'", "s like 'text and more%'", "s between 'aaaaaaaa' and 'aaaaaaaabbbbbbbc'"):
+        m.add("in order", text)
+        m.add("beside", "s > 'aaaaaaaa'")
+        m.remove("in order")
+        m.remove("beside")
+    assert not inner(m).pools.root[12::16].any()
+    check(m, {}, [])
+    assert m.match({"s": "text 2999"}) == ["2999"]
+
+
+@both
+def test_a_range_that_meets_more_spaces_than_there_is_room_for(index: str, options: dict[str, Any]) -> None:
+    m = eligo.Matcher(index, options=options)
+    rules = {f"{i}": f"a = {i}" for i in range(1200)} | {f"b{i}": f"b{i} between 1 and 3" for i in range(30)}
+    m.add_many(rules.items())
+    others = {f"b{i}": 2 for i in range(30)}
+    assert m.match({"a": eligo.Between(0, 5000), **others}) == list(rules)
+    assert m.match({"a": eligo.Between(0, 500), **others}) == [*map(str, range(501)), *others]
+
+
+@pytest.mark.parametrize("index", ["pst-hash", "pst-bloom"])
+def test_minutes_of_one_day_are_told_apart(index: str) -> None:
+    m = eligo.Matcher(index)
+    clock = [f"timestamp '2026-03-05 {i // 60:02}:{i % 60:02}:00Z'" for i in range(1440)]
+    m.add_many((i, f"t between {clock[i]} and {clock[i + 1]}") for i in range(1439))
+    assert m.stats().notes["found by presence alone"] < 100
+    assert m.match({"t": datetime(2026, 3, 5, 12, 0, 30, tzinfo=UTC)}) == [720]

@@ -223,6 +223,7 @@ def tidy(t, line, s, strings, spaces, out):  # type: ignore[no-untyped-def]
                         if not has_row(copies, starts, count, others[places[i]] >> 32):
                             place(t, others, places[i], strings, spaces, out)
                     s = before
+                    continue
         behind = close_layers(t, line, s)
         if behind < 0:
             return
@@ -348,7 +349,8 @@ def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):  # t
         n = weigh(t, row, 0, options, weights)
         if choose(options, weights, n, 1, state[MOST_KEYS], chosen) == 0:
             continue
-        line, best, mine = np.int64(t.access[number * (state[ACCESSES] + 1)]), 1.0, 1.0
+        # One that is not among those weighed is kept.
+        line, best, mine = np.int64(t.access[number * (state[ACCESSES] + 1)]), 1.0, 0.0
         for i in range(n):
             if options[i] >> 4 == chosen[0] >> 4:
                 best = weights[i, 1 if chosen[0] & 15 else 2]

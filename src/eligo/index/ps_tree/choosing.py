@@ -26,6 +26,7 @@ from eligo.index.ps_tree.lines import (
     PRESENT,
     RANGE,
     TEXT,
+    TIME,
     TRUTH,
     WHOLE,
     hull_of,
@@ -52,7 +53,9 @@ FEW = 32  # checks of a row that are looked at
 @inline
 def scale(form, x):  # type: ignore[no-untyped-def]
     """A position as a number on a scale where equal steps are about equally likely."""
-    return float_bits(np.int64(unsigned(np.int64(x)))) if form == FLOAT else np.float64(x)
+    if form == FLOAT:
+        return float_bits(np.int64(unsigned(np.int64(x))))
+    return np.float64(np.int64(unsigned(np.int64(x)))) if form == TIME else np.float64(x)
 
 
 @inline
@@ -67,7 +70,7 @@ def values_named(t, line, form):  # type: ignore[no-untyped-def]
     """About how many values rules name on a line of single values."""
     if form == TRUTH:
         return 2.0
-    extent = np.float64(t.most[line]) - np.float64(t.least[line]) + 1.0
+    extent = t.most[line] - t.least[line] + 1.0
     if form == WHOLE and extent >= 1.0:
         return max(extent, 2.0)
     return max(np.float64(t.spaces[line]), 2.0) if form != NAMED else max(distinct(t.marks[line >> 4]), 2.0)
@@ -88,7 +91,7 @@ def share_of_range(t, words, q, form, line):  # type: ignore[no-untyped-def]
     """The share of the values that rules name between which a range lies; `line`: of equality."""
     if form == TEXT:
         return 0.05
-    least, most = np.float64(t.least[line]), np.float64(t.most[line])
+    least, most = t.least[line], t.most[line]
     low, high = hull_of(words, q, form)
     begin, end = max(scale(form, low), least), min(scale(form, high), most)
     one = 1.0 if form == WHOLE else 0.0
@@ -253,14 +256,14 @@ def note_row(t, words, at, by):  # type: ignore[no-untyped-def]
                     t.marks[a] |= np.int64(np.uint64(1) << (h >> np.uint64(40) & np.uint64(63)))
             elif named == POINTS:
                 for i in range(n):
-                    x = np.float32(scale(form, point_at(words, q, form, i)))
+                    x = scale(form, point_at(words, q, form, i))
                     t.least[line], t.most[line] = min(t.least[line], x), max(t.most[line], x)
             elif named == RANGE and form != TEXT:
                 low, high = hull_of(words, q, form)
                 if low and low <= high:
-                    t.least[line] = min(t.least[line], np.float32(scale(form, low)))
-                    t.most[line] = max(t.most[line], np.float32(scale(form, low)))
+                    t.least[line] = min(t.least[line], scale(form, low))
+                    t.most[line] = max(t.most[line], scale(form, low))
                 if high < np.uint64((1 << 20) - 1) or (form != WHOLE and high != ~np.uint64(0)):
-                    t.least[line] = min(t.least[line], np.float32(scale(form, high)))
-                    t.most[line] = max(t.most[line], np.float32(scale(form, high)))
+                    t.least[line] = min(t.least[line], scale(form, high))
+                    t.most[line] = max(t.most[line], scale(form, high))
         q += check_words(code)

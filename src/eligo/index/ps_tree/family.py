@@ -23,12 +23,10 @@ from eligo.index.ps_tree.pools import (
     BY_RANGE,
     BY_VALUE,
     EVENTS,
-    GAP,
     HIGHEST,
     LONGEST,
     MOVED,
     ROUNDS,
-    SPACES,
     Pools,
 )
 
@@ -82,7 +80,7 @@ class PsIndex(NativeIndex):
     def common_notes(self) -> dict[str, object]:
         state = self.pools.state
         return {
-            "spaces": int(state[SPACES]) - GAP - 1,
+            "spaces": int(self.pools.spaces.sum()),
             "found by values": int(state[BY_VALUE]),
             "found by ranges": int(state[BY_RANGE]),
             "found by presence alone": int(state[BY_PRESENCE]),

@@ -18,9 +18,9 @@ from eligo.index.dynamic.sight import see_keys
 from eligo.index.dynamic.verifying import once_each, verify_rows
 from eligo.index.ps_tree.keys import attribute_bit, find_block
 from eligo.index.ps_tree.meeting import meet, watch
-from eligo.index.ps_tree.nodes import lower
-from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, HIGHEST, hashed
-from eligo.index.ps_tree.postings import DIRECTORY, row_in
+from eligo.index.ps_tree.nodes import lower, upper
+from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES, SPACES, hashed
+from eligo.index.ps_tree.postings import DIRECTORY
 from eligo.jit import define_handle, inline, kernel
 
 WATCH = 16  # one event of so many is watched
@@ -100,6 +100,7 @@ def deeper(t, m, depth, spaces, lines, bits, blocks, k):  # type: ignore[no-unty
     room for if they are too many.
     """
     turn, some = np.zeros(depth, np.int64), np.empty(depth, np.int64)
+    tries, most_tries = 0, max(t.state[COPIES] // 16, 1024)  # what verifying all rows would cost, about
     # Keys have lines in ascending order, and events have attributes in any.
     for i in range(1, m):
         line, space, bit, j = lines[i], spaces[i], bits[i], i
@@ -123,6 +124,9 @@ def deeper(t, m, depth, spaces, lines, bits, blocks, k):  # type: ignore[no-unty
             if partners & bits[i] == 0:
                 turn[level] += 1
                 continue
+            tries += 1
+            if tries > most_tries:
+                return len(blocks) + 1
             some[level] = spaces[i]
             if level + 1 < depth:
                 level += 1
@@ -146,7 +150,6 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
     m, single = meet(t, s, e, n, spaces, lines)
     too_many = m > len(spaces)
     posting, most = t.posting, t.state[ACCESSES]
-    too_many = too_many or (most > 1 and m * m >= len(pending))
     m = 0 if too_many else m
     if s.count[1] % WATCH == 0:
         watch(t, s, n, m, spaces)
@@ -155,7 +158,7 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
     if posting[ALWAYS]:
         blocks[0] = posting[ALWAYS]
         count = 1
-    partners = np.int64(0)
+    crowded = 0
     for i in range(m):
         here[spaces[i]] = 1
         o = posting[spaces[i]]
@@ -163,8 +166,9 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
             prefetch(t.words, np.uint64(o))
             blocks[count] = o
             count += 1
-        partners |= t.extra[spaces[i]]
-    if partners:
+        crowded += t.extra[spaces[i]] != 0
+    too_many = too_many or crowded * m >= len(pending)
+    if crowded and not too_many:
         asked = pairs_of(t, m, spaces, lines, w.bits, pending)
         count = blocks_of(t, asked, pending, blocks, count)
         for depth in range(3, most + 1):
@@ -186,13 +190,19 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
 
 @kernel
 def all_rows(t, starts):  # type: ignore[no-untyped-def]
-    """Where the rows begin, one of each conjunction; how many."""
+    """Where all rows begin, each copy; how many."""
     words, count = t.words, 0
-    for number in range(t.state[HIGHEST]):
-        o = 2 * np.int64(t.where[number])
-        if o > 0:
-            starts[count] = o + lower(words[words[o + DIRECTORY] + row_in(t, o, number)])
-            count += 1
+    for i in range(t.state[SPACES] + len(t.slots) // 2):
+        if i < t.state[SPACES]:
+            o = t.posting[i]
+        else:
+            at = 2 * (i - t.state[SPACES])
+            o = t.slots[at + 1] if t.slots[at] != -1 else np.int64(0)
+        if o:
+            d = words[o + DIRECTORY]
+            for j in range(1, upper(words[d]) + 1):
+                starts[count] = o + lower(words[d + j])
+                count += 1
     return count
 
 

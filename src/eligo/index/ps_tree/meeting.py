@@ -38,6 +38,8 @@ def meet(t, s, e, n, spaces, lines):  # type: ignore[no-untyped-def]
     kinds, at, places, present = s.kind, s.at, s.place, s.present
     m, single = 0, True
     for i in range(n):
+        if m + 16 > len(spaces):
+            return len(spaces) + 1, False
         a = np.int64(present[i])
         line, kind = 16 * a, np.int64(kinds[a])
         if root[line]:
@@ -45,8 +47,6 @@ def meet(t, s, e, n, spaces, lines):  # type: ignore[no-untyped-def]
             m += 1
         if kind == VARIOUS:
             m, single = meet_various(t, s, e, a, spaces, lines, m), False
-            if m + 16 > len(spaces):
-                return len(spaces) + 1, False
             continue
         if kind == NUMBER:
             part = np.int64(places[a]) & TOP
@@ -92,7 +92,7 @@ def meet(t, s, e, n, spaces, lines):  # type: ignore[no-untyped-def]
                 if link:
                     spaces[m], lines[m] = locate(tree, links, link, x), line + form
                     m += spaces[m] != GAP
-    return m, single
+    return m if m + 1 < len(spaces) else len(spaces) + 1, single
 
 
 @kernel

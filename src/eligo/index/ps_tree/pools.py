@@ -54,7 +54,7 @@ KEPT = (
     "popular", "seen", "marks", "recent", "recent_kind", "spaces", "least", "most", "state",
 )  # fmt: skip
 FIELDS = (*KEPT, "links", "halves", "work")
-_BY_LINE = {"root": np.int32, "spaces": np.int32, "least": np.float32, "most": np.float32}
+_BY_LINE = {"root": np.int32, "spaces": np.int32, "least": np.float64, "most": np.float64}
 _BY_ATTRIBUTE: dict[str, tuple[Any, int]] = {
     "popular": (np.int64, 1), "seen": (np.int64, 1), "marks": (np.int64, 1), "recent": (np.int64, RECENT),
     "recent_kind": (np.uint8, RECENT),
@@ -162,24 +162,26 @@ class Pools:
         """Before rows of at most so many words, of conjunctions below `highest`, are inserted or others deleted."""
         state = self.state
         fresh = False
-        if attributes > state[ATTRIBUTES]:
-            state[ATTRIBUTES] = max(2 * attributes if state[ATTRIBUTES] else attributes, 8)
+        wanted = int(state[ATTRIBUTES])
+        if attributes > wanted:
+            wanted = max(2 * attributes if wanted else attributes, 8)
             for name, kind in _BY_LINE.items():
-                self._widen(name, kind, FORMS)
+                self._widen(name, kind, FORMS * wanted)
             for name, (kind, each) in _BY_ATTRIBUTE.items():
-                self._widen(name, kind, each)
+                self._widen(name, kind, each * wanted)
             fresh = True
         for name, size in self._sizes(largest, highest):
             array = getattr(self, name)
             if size > len(array):
                 setattr(self, name, with_room(array, 2 * size))
                 fresh = True
-        wanted = int(state[SLOTS]) + int(state[MOST_KEYS]) + 1024
-        if 8 * wanted > 3 * len(self.slots) and state[ACCESSES] > 1 and not state[SIGNATURES]:
-            self.slots = larger_slots(self.slots, wanted)
+        keys = int(state[SLOTS]) + int(state[MOST_KEYS]) + 1024
+        if 8 * keys > 3 * len(self.slots) and state[ACCESSES] > 1 and not state[SIGNATURES]:
+            self.slots = larger_slots(self.slots, keys)
             fresh = True
         if fresh:
             self.refresh()
+        state[ATTRIBUTES] = wanted  # last: others who search take it for what the handle has places for
 
     def _sizes(self, largest: int, highest: int) -> list[tuple[str, int]]:
         state, made = self.state, int(self.state[SPACES]) + _SLACK
@@ -195,9 +197,9 @@ class Pools:
             ("access", highest * (int(state[ACCESSES]) + 1)),
         ]
 
-    def _widen(self, name: str, kind: Any, each: int) -> None:
+    def _widen(self, name: str, kind: Any, size: int) -> None:
         old: NDArray[Any] = getattr(self, name)
-        more = np.zeros(each * int(self.state[ATTRIBUTES]), kind)
+        more = np.zeros(size, kind)
         if name == "least":
             more[:] = np.inf
         elif name == "most":

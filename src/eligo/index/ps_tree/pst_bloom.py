@@ -41,7 +41,7 @@ class BloomScratch(Scratch):
             room = 16 * self.entries + 64
             self.work = make_work(
                 np.empty(room, np.int64), np.empty(room, np.int64),
-                np.zeros(FORMS * max(self.attributes, 1), np.uint16), np.empty(room + 2, np.int64),
+                np.zeros(FORMS * max(self.attributes, 1), np.int32), np.empty(room + 2, np.int64),
                 np.empty(room + 2, np.int64), np.empty(self.copies + 1, np.int64),
             )  # fmt: skip
         if state[HIGHEST] > len(self.found):
@@ -56,7 +56,7 @@ class PstBloom(PsIndex):
     summary = "lists of predicate spaces, pruned by Bloom signatures of other attributes' spaces (PSTBloom)"
     options: ClassVar[Mapping[str, Option]] = {
         "signatures": Option(
-            2, "predicates of a rule, beside its access predicate, that are in signatures", least=1, most=6
+            1, "predicates of a rule, beside its access predicate, that are in signatures", least=1, most=6
         ),
     }
     search_many = staticmethod(search_many)

@@ -60,7 +60,7 @@ class PstHash(PsIndex):
     options: ClassVar[Mapping[str, Option]] = {
         "accesses": Option(2, "access predicates of a rule", least=1, most=6),
         "crowd": Option(2048, "rules found by one value or range before others there go by a further one", least=1),
-        "max_keys": Option(64, "most keys of a rule when it is inserted", least=1),
+        "max_keys": Option(64, "most keys of a rule when it is inserted", least=1, most=1024),
     }
 
     search_many = staticmethod(search_many)

@@ -25,6 +25,7 @@ from eligo.index.ps_tree.nodes import (
     LINKS,
     LOW,
     SEEN,
+    free_tree,
     get_root,
     locate,
     lower,
@@ -195,6 +196,8 @@ def drop_point(t, line, s):  # type: ignore[no-untyped-def]
     free_space(t, s)
     t.spaces[line] -= 1
     if t.spaces[line] == 0:
+        if line & 15:
+            free_tree(t, get_root(t, line))
         set_link(t, line, -1, 0)
 
 
