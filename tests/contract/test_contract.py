@@ -27,7 +27,7 @@ COMBINATIONS = [(*pair, absent) for pair, absent in product(PAIRS, ("fails", "cl
 
 several = pytest.mark.parametrize(("index", "evaluator", "absent"), COMBINATIONS)
 # Some hundred rules against as many events of each kind are in `test_many_rules`; here shapes matter, not numbers.
-thorough = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def build(rules: list[Any], index: str, evaluator: str, absent: Any, multi: frozenset[str] = MULTI) -> eligo.Matcher:

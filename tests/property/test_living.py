@@ -183,16 +183,17 @@ class ClassicalBloomMachine(ClassicalMachine):
     options: ClassVar[dict[str, Any]] = {}
 
 
-_settings = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+_settings = settings(max_examples=45, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
 TestFails = Machine.TestCase
 TestFails.settings = _settings
 TestClassical = ClassicalMachine.TestCase
 TestClassical.settings = _settings
+_fewer = settings(_settings, max_examples=25)
 TestHash = HashMachine.TestCase
-TestHash.settings = _settings
+TestHash.settings = _fewer
 TestDeepHash = DeepHashMachine.TestCase
-TestDeepHash.settings = _settings
+TestDeepHash.settings = _fewer
 TestBloom = BloomMachine.TestCase
-TestBloom.settings = _settings
+TestBloom.settings = _fewer
 TestClassicalBloom = ClassicalBloomMachine.TestCase
-TestClassicalBloom.settings = _settings
+TestClassicalBloom.settings = _fewer
