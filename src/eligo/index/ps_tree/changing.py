@@ -263,7 +263,9 @@ def insert_rows(t, words, offsets, first, stop, order, strings, spaces, out, cho
             note_row(t, words, offsets[r], 1)
         t.state[HIGHEST] = max(t.state[HIGHEST], (words[offsets[r]] >> 32) + 1)
         t.state[LONGEST] = max(t.state[LONGEST], row_words(words, offsets[r]))
-        settle(t, words, offsets[r], strings, spaces, out, chosen, options, weights)
+        # A copy, so that all that follows is compiled for one kind of array.
+        row = words[offsets[r] : offsets[r + 1]].copy()
+        settle(t, row, np.int64(0), strings, spaces, out, chosen, options, weights)
     return stop
 
 
@@ -306,13 +308,13 @@ def copy_row(t, number):  # type: ignore[no-untyped-def]
 def take_away(t, row, strings, spaces, out):  # type: ignore[no-untyped-def]
     """Take a row, given as a copy, out of all, and undo what it leaves without purpose."""
     number, most = row[0] >> 32, t.state[ACCESSES]
-    unplace(t, row, 0, strings, spaces)
+    unplace(t, row, np.int64(0), strings, spaces)
     if t.state[SIGNATURES]:
         drop_row(t, number)
     for j in range(most + 1):
         line = np.int64(t.access[number * (most + 1) + j])
         if line >= 0:
-            narrow(t, row, 0, line, strings, spaces, out)
+            narrow(t, row, np.int64(0), line, strings, spaces, out)
 
 
 @kernel
@@ -323,7 +325,7 @@ def delete_rows(t, numbers, first, stop, strings, spaces, out):  # type: ignore[
         if len(row) == 0:
             continue
         take_away(t, row, strings, spaces, out)
-        note_row(t, row, 0, -1)
+        note_row(t, row, np.int64(0), -1)
         t.state[ROWS] -= 1
 
 
@@ -346,7 +348,7 @@ def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):  # t
         if t.where[number] <= 0:
             continue
         row = copy_row(t, number)
-        n = weigh(t, row, 0, options, weights)
+        n = weigh(t, row, np.int64(0), options, weights)
         if choose(options, weights, n, 1, state[MOST_KEYS], chosen) == 0:
             continue
         # One that is not among those weighed is kept.
@@ -357,7 +359,8 @@ def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):  # t
             if options[i] >> 4 == line >> 4:
                 mine = weights[i, 1 if line & 15 else 2]
         if mine > BETTER * best and chosen[0] != line:
-            move_row(t, row, strings, spaces, out, chosen, options, weights)
+            take_away(t, row, strings, spaces, out)
+            settle(t, row, np.int64(0), strings, spaces, out, chosen, options, weights)
             state[MOVED] += 1
             effort -= 8
     if state[AT_ROW] < state[HIGHEST]:
@@ -365,10 +368,3 @@ def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):  # t
     state[AT_ROW] = 0
     state[ROUNDS] += 1
     return True
-
-
-@kernel
-def move_row(t, row, strings, spaces, out, chosen, options, weights):  # type: ignore[no-untyped-def]
-    """Choose the predicates of a row, given as a copy, anew."""
-    take_away(t, row, strings, spaces, out)
-    settle(t, row, 0, strings, spaces, out, chosen, options, weights)
