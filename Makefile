@@ -23,7 +23,7 @@ demo: check-java $(VENV)/.demo  ## match 336,776 real flights against 10,000 rul
 	@$(BIN)/python examples/flights.py
 
 test: lint typecheck warm  ## lint, types, kernel cache, then every test but the slow ones
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadgroup
 
 test-slow: warm  ## soak and scale tests
 	$(BIN)/python -m pytest -m slow
@@ -39,7 +39,7 @@ format: $(VENV)/.dev  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix $(PATHS)
 	$(BIN)/ruff format $(PATHS)
 
-warm: $(VENV)/.dev  ## fill the kernel cache once, before anything runs in parallel
+warm: $(VENV)/.dev  ## fill the kernel cache once, before tests run in several processes
 	$(BIN)/eligo warm
 
 clean:  ## remove .venv, the demo's output and caches

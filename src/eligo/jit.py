@@ -6,7 +6,8 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from numba import types
 from numba.core import cgutils, config
 from numba.experimental import structref
 from numba.extending import intrinsic
+
+from eligo.kernel_cache import KernelCache
 
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(r"^(?:from eligo\.?([\w.]*) import (\([^)]*\)|.*)|import eligo\.?([\w.]*))", re.MULTILINE)
@@ -76,16 +79,29 @@ def _compiled(function: Callable[..., Any]) -> Any:
     before = settings.CACHE_DIR
     settings.CACHE_DIR = _cache_folder(Path(function.__code__.co_filename)) or before
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        compiled: Any = numba.njit(nogil=True)(function)
+        compiled.get_call_template = partial(_call_plainly, compiled.get_call_template)
+        with suppress(RuntimeError):  # no place to write to
+            compiled._cache = KernelCache(function)
+        return compiled
     finally:
         settings.CACHE_DIR = before
+
+
+def _call_plainly(choose: Callable[..., Any], args: Iterable[Any], kws: dict[str, Any]) -> Any:
+    """Which version of a kernel another calls with these types: one for all whole numbers.
+
+    Numba would compile one for each literal, and one more for a variable that begins as a literal: a third of all.
+    """
+    plain: Callable[[Any], Any] = types.unliteral
+    return choose(tuple(map(plain, args)), {name: plain(kind) for name, kind in kws.items()})
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` at its first call.
 
     nogil   a match must not stop the other threads of the process
-    cache   a second process starts in a fraction of a second instead of seconds
+    cache   a second process starts in a fraction of a second instead of seconds (kernel_cache.py)
     No explicit signatures: they compile at import and refuse arrays that an mmap or Arrow made read-only.
     No `parallel`: together with `cache` it has crashed when the thread count changed.
     No `fastmath`: NaN and infinities are values here.

@@ -1,25 +1,27 @@
-"""Filling the kernel cache: one small pass through everything that runs a kernel.
+"""Filling the kernel cache: one small pass through everything that runs a kernel, in several processes.
 
-Numba compiles a kernel at its first call and keeps the machine code in a cache on disk. Two processes that write one
-cache at once have crashed, so the pass runs under a lock: the first process compiles, the others wait and then load.
+Numba compiles a kernel at its first call and keeps the machine code in a cache on disk (kernel_cache.py). Passes of
+different indexes and evaluators share few kernels, so that two processors do it in little more than half the time; of
+what they share, one process compiles and the others wait.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 import pyarrow as pa
 
+from eligo.errors import EligoError
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
-
-_STALE: Final = 600.0  # seconds after which a lock without an owner's system lock counts as left behind
 
 # Every operator, kind and polarity, AND below OR below AND, and what no set of values describes.
 _RULES: Final = (
@@ -53,21 +55,84 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
     {"a": NoneOf(1), "flag": OneOf(True)},
 )
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
+_LABELS, _EXCHANGE = "widest labels", "exchange"  # tasks that are no pairs
 
 
-def warm() -> None:
-    """Run every index and every evaluator once; waits while another process does."""
-    with _lock():
-        from eligo.evaluate.registry import EVALUATORS
-        from eligo.index.registry import AUTO, INDEXES
+def warm(processes: int | None = None) -> None:
+    """Run every index and every evaluator once, in so many processes; as many as there are processors by default."""
+    tasks = _tasks()
+    count = min(processes or _processors(), len(tasks))
+    if count == 1:
+        for task in tasks:
+            _run(task)
+        return
+    waiting: SimpleQueue[str] = SimpleQueue()
+    for task in tasks:
+        waiting.put(task)
+    with ThreadPoolExecutor(count) as threads:
+        for process in [threads.submit(_feed, waiting) for _ in range(count)]:
+            process.result()
 
-        pairs = [(index, "interval") for index in INDEXES.all()]
-        pairs += [(AUTO, evaluator) for evaluator in EVALUATORS.all() if evaluator != "interval"]
-        for index, evaluator in pairs:
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _tasks() -> list[str]:
+    """What is to be run, as texts: pairs of index and evaluator that share most kernels together, the largest first."""
+    from eligo.evaluate.registry import EVALUATORS
+    from eligo.index.registry import AUTO, INDEXES
+
+    families: dict[str, list[str]] = {}
+    for name in INDEXES.all():
+        path = INDEXES.get(name).__module__.split(".")
+        families.setdefault(".".join(path[:3]), []).append(f"{name}/interval")
+    tasks = [" ".join(pairs) for pairs in sorted(families.values(), key=len, reverse=True)]
+    tasks += [f"{AUTO}/{evaluator}" for evaluator in EVALUATORS.all() if evaluator != "interval"]
+    return [*tasks, _LABELS, _EXCHANGE]
+
+
+def _run(task: str) -> None:
+    if task == _LABELS:
+        _widest_labels()
+    elif task == _EXCHANGE:
+        _exchange()
+    else:
+        for pair in task.split():
+            index, evaluator = pair.split("/")
             for integers in (False, True):
                 _pass(index, evaluator, integers)
-        _widest_labels()
-        _exchange()
+
+
+def _feed(waiting: SimpleQueue[str]) -> None:
+    """Have a process of its own run one waiting task after the other."""
+    here = str(Path(__file__).parent.parent)
+    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-c", "import sys, eligo.warm; eligo.warm._serve(sys.stdin)"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        while True:
+            try:
+                task = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                print(task, file=process.stdin, flush=True)
+                done = process.stdout.readline()
+            except OSError:
+                done = ""
+            if done != f"{task}\n":
+                raise EligoError(f"compiling the kernels of {task} failed; what went wrong is printed above")
+
+
+def _serve(tasks: Iterable[str]) -> None:
+    """Run the tasks that come line by line, and say each when it is done."""
+    for line in tasks:
+        _run(line.strip())
+        print(line, end="", flush=True)
 
 
 def _pass(index: str, evaluator: str, integers: bool) -> None:
@@ -167,49 +232,3 @@ def _table() -> pa.Table:
             "inner": pa.array(pairs, pa.map_(pa.string(), pa.int64())),
         }
     )
-
-
-@contextmanager
-def _lock() -> Iterator[None]:
-    path = _lock_path()
-    try:
-        import fcntl
-    except ImportError:
-        with _lock_by_name(path):
-            yield
-        return
-    # The system gives this lock back when its owner dies, however that happens.
-    with open(path, "ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def _lock_by_name(path: Path) -> Iterator[None]:
-    """Where the system has no such lock: whoever creates the file has it, and one that is very old was left behind."""
-    while True:
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            break
-        except (FileExistsError, PermissionError):
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > _STALE:
-                    path.unlink()
-                    continue
-            time.sleep(0.1)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _lock_path() -> Path:
-    """Beside the cache, so that processes with one cache share one lock."""
-    folders = [os.environ.get("NUMBA_CACHE_DIR"), os.path.join(os.path.dirname(__file__), "__pycache__")]
-    for folder in filter(None, folders):
-        with suppress(OSError):
-            os.makedirs(folder, exist_ok=True)
-            if os.access(folder, os.W_OK):
-                return Path(folder, "eligo-warm.lock")
-    return Path(tempfile.gettempdir(), f"eligo-warm-{os.getuid() if hasattr(os, 'getuid') else 0}.lock")

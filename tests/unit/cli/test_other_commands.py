@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 from pathlib import Path
 
 import msgspec
@@ -13,7 +10,6 @@ import pyarrow.parquet as pq
 from command_line import EVENTS, Run, ndjson
 
 import eligo
-from eligo import warm as warming
 
 
 def test_explain_what_matches(run: Run, rules: str) -> None:
@@ -164,26 +160,3 @@ def test_warm(run: Run) -> None:
     done = run("warm")
     assert done.code == 0, done.err
     assert "kernel cache filled" in done.text
-
-
-def test_the_lock_without_system_help(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    order = []
-
-    def wait() -> None:
-        with warming._lock_by_name(path):
-            order.append("second")
-
-    with warming._lock_by_name(path):
-        other = threading.Thread(target=wait)
-        other.start()
-        time.sleep(0.3)
-        order.append("first")
-    other.join(10)
-    assert order == ["first", "second"]
-    assert not path.exists()
-    path.touch()
-    os.utime(path, (1, 1))  # left behind long ago
-    with warming._lock_by_name(path):
-        order.append("third")
-    assert order[-1] == "third"
