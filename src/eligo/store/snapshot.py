@@ -41,7 +41,7 @@ from eligo.segments.segment import merge_segments, restore_segment
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import locked, sync_directory, write_through
 
-FORMAT = 4
+FORMAT = 5
 MANIFEST = "manifest.json"
 _OURS = re.compile(
     r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(manifest|strings|segment|living)-[0-9a-f]{32}\.tmp"

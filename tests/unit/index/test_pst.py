@@ -252,3 +252,52 @@ def test_minutes_of_one_day_are_told_apart(index: str) -> None:
     m.add_many((i, f"t between {clock[i]} and {clock[i + 1]}") for i in range(1439))
     assert m.stats().notes["found by presence alone"] < 100
     assert m.match({"t": datetime(2026, 3, 5, 12, 0, 30, tzinfo=UTC)}) == [720]
+
+
+def candidates(m: eligo.Matcher, events: list[dict[str, Any]]) -> float:
+    before = m.stats().candidates
+    for event in events:
+        m.match(event)
+    return (m.stats().candidates - before) / len(events)
+
+
+@pytest.mark.parametrize("index", ["pst-hash", "pst-bloom"])
+def test_ranges_in_ascending_order_do_not_end_up_in_one_space(index: str) -> None:
+    m, count = eligo.Matcher(index), 6000
+    for first in range(0, count, 1000):
+        m.add_many([(n, f"x between {5 * n} and {5 * n + 20}") for n in range(first, first + 1000)])
+    events = [{"x": random.Random(n).randrange(5 * count)} for n in range(2000)]
+    m.match_batch(events)  # so that what was wide among the first rules moves to where narrow ranges are
+    assert candidates(m, events[:200]) < 200
+    for event in events[:50]:
+        assert sorted(m.match(event)) == [n for n in range(count) if 5 * n <= event["x"] <= 5 * n + 20]
+    # A window that moves on.
+    for n in range(count // 2):
+        m.remove(n)
+    m.add_many([(n, f"x between {5 * n} and {5 * n + 20}") for n in range(count, 3 * count // 2)])
+    verify_index(inner(m))
+    assert candidates(m, [{"x": 5 * n} for n in range(count, 3 * count // 2, 100)]) < 200
+
+
+@pytest.mark.parametrize("index", ["pst-hash", "pst-bloom"])
+def test_many_prefixes_are_told_apart(index: str) -> None:
+    m = eligo.Matcher(index)
+    names = [f"{n:05d}" for n in range(4000)]
+    m.add_many([(name, f"s like '{name}%'") for name in names])
+    verify_index(inner(m))
+    assert candidates(m, [{"s": f"{name} and more"} for name in names[::50]]) < 300
+    assert m.match({"s": "01234 and more"}) == ["01234"]
+
+
+@pytest.mark.parametrize("index", ["pst-hash", "pst-bloom", "be-tree"])
+def test_more_attributes_than_a_check_of_one_word_can_name(index: str) -> None:
+    m, last = eligo.Matcher(index), 33_000
+    # 16,384 and 32,768 are where an attribute's number needs one bit more.
+    some = sorted({*range(0, last, 501), 16383, 16384, 32767, 32768, last - 1})
+    m.add_many([("all", " or ".join(f"a{n} = {n}" for n in range(last)))])
+    m.add_many([(str(n), f"a{n} between {n} and {n + 3} and a{n} != {n + 2} and b in (1, 3)") for n in some])
+    for n in some:
+        assert m.match({f"a{n}": n, "b": 3}) == ["all", str(n)]
+        assert m.match({f"a{n}": n + 1, "b": 1}) == [str(n)]
+        assert m.match({f"a{n}": n + 2, "b": 1}) == []
+        assert m.match({f"a{n}": n + 1, "b": 2}) == []

@@ -35,7 +35,20 @@ from eligo.index.be_tree.nodes import (
 from eligo.index.dynamic.asking import ask_check
 from eligo.index.dynamic.line import ANY, BITS, SEVERAL
 from eligo.index.dynamic.pool import prefetch
-from eligo.index.dynamic.rows import ASK, LIST, LONG, check_words, first_check, row_words, words_in_use
+from eligo.index.dynamic.rows import (
+    ASK,
+    ATTRIBUTE,
+    DISTANCES,
+    LIST,
+    LONG,
+    PLACE,
+    PLACES,
+    TINY_ATTRIBUTES,
+    check_words,
+    first_check,
+    row_words,
+    words_in_use,
+)
 from eligo.index.dynamic.sight import ABSENT, FAILS, VARIOUS, see_keys
 from eligo.jit import inline, kernel
 
@@ -166,7 +179,8 @@ def search_tree(t, e, event, s, strings, keys, stack, found, k, counters):  # ty
     watched, single = s.count[1] % WATCH == 0, s.count[2] == 0
     candidates = evaluations = np.int64(0)
     begin = k
-    one, two, fields, mask = np.uint64(1), np.uint64(2), np.uint64(0x3FFF), np.uint64(0xFF_FFFF)
+    one, two, fields, mask = np.uint64(1), np.uint64(2), np.uint64(TINY_ATTRIBUTES - 1), np.uint64(DISTANCES)
+    attribute, lowest, all_places = np.uint64(ATTRIBUTE), np.uint64(PLACE), np.uint64(PLACES)
     bottom = np.uint64(len(stack) - 1)
     for leaf in range(np.int64(leaves)):
         c = stack[bottom - np.uint64(leaf)]
@@ -191,7 +205,7 @@ def search_tree(t, e, event, s, strings, keys, stack, found, k, counters):  # ty
             mark = evaluations
             # The narrowest check, which fails most often, by itself; in a row without plain ones this is another word.
             word = np.uint64(words[q])
-            off = np.uint64(places[word >> np.uint64(48) & fields]) - (word >> np.uint64(24) & mask)
+            off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
             if off > word & mask and plain and single:
                 evaluations += 1
                 continue
@@ -200,7 +214,7 @@ def search_tree(t, e, event, s, strings, keys, stack, found, k, counters):  # ty
             while True:
                 for i in range(8):
                     word = np.uint64(words[q + np.uint64(i)])
-                    off = np.uint64(places[word >> np.uint64(48) & fields]) - (word >> np.uint64(24) & mask)
+                    off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
                     failed |= np.uint64(off > word & mask) << np.uint64(i)
                 if plain <= np.uint64(8):
                     failed &= (one << plain) - one
@@ -220,12 +234,12 @@ def search_tree(t, e, event, s, strings, keys, stack, found, k, counters):  # ty
                 word = np.uint64(words[q])
                 evaluations += 1
                 if word >> np.uint64(63):
-                    value = np.uint64(places[word >> np.uint64(48) & fields])
-                    off = value - (word >> np.uint64(24) & mask)
+                    value = np.uint64(places[word >> attribute & fields])
+                    off = value - (word >> lowest & all_places)
                     if off <= word & mask:
                         q += one
                         if word >> np.uint64(62) == one + two:
-                            step = np.uint64(word >> np.uint64(24 + BITS) & one == 0)  # NUMBER or STRING
+                            step = np.uint64(word >> np.uint64(PLACE + BITS) & one == 0)  # NUMBER or STRING
                             if off & step or np.uint64(words[q]) >> (off >> step) & one == 0:
                                 q -= one
                                 break

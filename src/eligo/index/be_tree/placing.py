@@ -41,7 +41,15 @@ from eligo.index.be_tree.ranking import (
     score_of,
 )
 from eligo.index.dynamic.line import ANY
-from eligo.index.dynamic.rows import attribute_of, check_words, first_check, is_plain_check, row_words, use_words
+from eligo.index.dynamic.rows import (
+    DISTANCES,
+    attribute_of,
+    check_words,
+    first_check,
+    is_plain_check,
+    row_words,
+    use_words,
+)
 from eligo.jit import inline, kernel
 
 
@@ -107,7 +115,7 @@ def write_row(t, c, source, at, to):  # type: ignore[no-untyped-def]
             guaranteed |= np.uint64(1) << np.uint64(n)
         elif is_plain_check(code):
             i = to
-            while i > first and words[i - 1] & 0xFF_FFFF > code & 0xFF_FFFF:
+            while i > first and words[i - 1] & DISTANCES > code & DISTANCES:
                 words[i] = words[i - 1]
                 i -= 1
             words[i] = code

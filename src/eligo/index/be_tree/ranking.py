@@ -23,6 +23,7 @@ from eligo.index.be_tree.nodes import EVENTS, EXPLORE, ROWS, unsigned
 from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, float_bits, leading_zeros
 from eligo.index.dynamic.rows import (
     ASK,
+    DISTANCES,
     INSIDE,
     NEGATIVE,
     OUTSIDE,
@@ -134,7 +135,7 @@ def chance_of(t, code):  # type: ignore[no-untyped-def]
         np.float64(t.seen[key]), np.float64(t.popular[key]), np.float64(state[ROWS]), np.float64(state[EVENTS]), 0.0
     )
     extent = t.most[key] - t.least[key] + 1.0
-    values = np.float64(code & 0xFF_FFFF) / (2.0 if key & 7 == NUMBER else 1.0) + 1.0
+    values = np.float64(code & DISTANCES) / (2.0 if key & 7 == NUMBER else 1.0) + 1.0
     return min(presence, 1.0) * min(1.0, values / extent) if extent > 0.0 else min(presence, 1.0)
 
 

@@ -11,10 +11,13 @@ from eligo.compile.events import ordered_float
 from eligo.index.dynamic.line import BITS, MAX, MIN, STRING, high_at, low_at, place_of
 from eligo.index.dynamic.rows import (
     ASK,
+    DISTANCES,
     LIST,
     LONG,
     MASKED,
     NEGATIVE,
+    PLACE,
+    PLACES,
     attribute_of,
     check_words,
     extra_words,
@@ -179,7 +182,7 @@ def some_string_meets(words, at, source, e, strings):  # type: ignore[no-untyped
     """Whether a run of a range that allows several strings allows one that a check, no negative one, names."""
     code = words[at]
     if code < 0 and code & MASKED:
-        lowest = (code >> 24 & 0xFF_FFFF) - (STRING << BITS) - 1
+        lowest = (code >> PLACE & PLACES) - (STRING << BITS) - 1
         found = False
         for i in range(64):
             found = found or (words[at + 1] >> i & 1 == 1 and string_allowed(lowest + i, source, e, strings))
@@ -243,10 +246,10 @@ def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
             return shape & NEGATIVE != 0 or some_string_meets(words, at, source, e, strings)
         low = high = one if is_long else place_of(STRING, one)
     if code < 0:
-        lowest = code >> 24 & 0xFF_FFFF
+        lowest = code >> PLACE & PLACES
         if code & MASKED == 0:
-            return lowest <= high and low <= lowest + (code & 0xFF_FFFF)
-        for place in range(max(low, lowest), min(high, lowest + (code & 0xFF_FFFF)) + 1):
+            return lowest <= high and low <= lowest + (code & DISTANCES)
+        for place in range(max(low, lowest), min(high, lowest + (code & DISTANCES)) + 1):
             if in_mask(words[at + 1], place, lowest):
                 return True
         return False

@@ -11,7 +11,7 @@ places on a short line (line.py), and a check of an interval there is one word.
 
     row       number << 32 | plain ones << 24 | words in use << 12 | words of the row;  then its checks
               of more than 4,095 words: number << 32;  words in use << 32 | words of the row;  then its checks
-    check     tiny   1 << 63 | attribute << 48 | lowest place << 24 | highest place - lowest place
+    check     tiny   1 << 63 | attribute << ATTRIBUTE | lowest place << PLACE | highest place - lowest place
                      with MASKED (1 << 62) a second word: a bit for each value from the lowest on, that it may be
               or     code     attribute << 40 │ extra words << 16 │ flags << 8 │ LONG (128) │ shape << 4 │ kind of value
                      bounds   an interval, both ends in it: low << 32 | high as places or, LONG, two coordinates;
@@ -42,7 +42,8 @@ from eligo.jit import inline
 INSIDE, OUTSIDE, AMONG, EXCEPT, ASK = 0, 1, 2, 3, 4
 NEGATIVE, LIST = 1, 2  # bits of the first four
 LONG = 128
-TINY_ATTRIBUTES = 1 << 14
+ATTRIBUTE, PLACE = 47, 23  # bits where a tiny check's attribute and lowest place begin
+TINY_ATTRIBUTES, PLACES, DISTANCES = 1 << 15, (1 << 24) - 1, (1 << PLACE) - 1  # how many there are, all bits of one
 MASKED = 1 << 62
 LARGE = 1 << 12  # words of a row that its first word cannot say
 
@@ -96,7 +97,7 @@ def check_words(code):  # type: ignore[no-untyped-def]
 
 @inline
 def attribute_of(code):  # type: ignore[no-untyped-def]
-    return code >> 48 & 0x3FFF if code < 0 else code >> 40
+    return code >> ATTRIBUTE & (TINY_ATTRIBUTES - 1) if code < 0 else code >> 40
 
 
 @inline
@@ -124,7 +125,7 @@ def in_mask(mask, place, lowest):  # type: ignore[no-untyped-def]
 
 @inline
 def kind_of(code):  # type: ignore[no-untyped-def]
-    return code >> (24 + BITS) & 3 if code < 0 else code & 15
+    return code >> (PLACE + BITS) & 3 if code < 0 else code & 15
 
 
 @inline
@@ -143,7 +144,7 @@ def low_coordinate_of(words, q):  # type: ignore[no-untyped-def]
     """The lower bound of the check that begins at words[q], as a coordinate."""
     code = words[q]
     if code < 0:
-        return low_at(code >> 24 & 0xFF_FFFF)
+        return low_at(code >> PLACE & PLACES)
     return words[q + 1] if code & LONG else low_at(words[q + 1] >> 32)
 
 
@@ -151,7 +152,7 @@ def low_coordinate_of(words, q):  # type: ignore[no-untyped-def]
 def high_coordinate_of(words, q):  # type: ignore[no-untyped-def]
     code = words[q]
     if code < 0:
-        return high_at((code >> 24 & 0xFF_FFFF) + (code & 0xFF_FFFF))
+        return high_at((code >> PLACE & PLACES) + (code & DISTANCES))
     return words[q + 2] if code & LONG else high_at(words[q + 1] & 0xFFFF_FFFF)
 
 

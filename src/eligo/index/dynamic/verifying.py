@@ -12,7 +12,20 @@ from eligo.compile import codes
 from eligo.index.dynamic.asking import ask_check
 from eligo.index.dynamic.line import BITS, SEVERAL
 from eligo.index.dynamic.pool import prefetch
-from eligo.index.dynamic.rows import ASK, LIST, LONG, check_words, first_check, row_words, words_in_use
+from eligo.index.dynamic.rows import (
+    ASK,
+    ATTRIBUTE,
+    DISTANCES,
+    LIST,
+    LONG,
+    PLACE,
+    PLACES,
+    TINY_ATTRIBUTES,
+    check_words,
+    first_check,
+    row_words,
+    words_in_use,
+)
 from eligo.index.dynamic.sight import ABSENT, FAILS, VARIOUS
 from eligo.jit import inline
 
@@ -28,23 +41,27 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
     """
     places, kinds, at = s.place, s.kind, s.at
     evaluations = np.int64(0)
-    one, two, fields, mask = np.uint64(1), np.uint64(2), np.uint64(0x3FFF), np.uint64(0xFF_FFFF)
+    one, two, fields, mask = np.uint64(1), np.uint64(2), np.uint64(TINY_ATTRIBUTES - 1), np.uint64(DISTANCES)
+    attribute, lowest, all_places = np.uint64(ATTRIBUTE), np.uint64(PLACE), np.uint64(PLACES)
     line = np.uint64(8)
-    for i in range(min(count, STRETCHES)):
-        for j in range(3):
-            prefetch(words, np.uint64(starts[i]) + np.uint64(j) * line)
-    for i in range(count):
+    for i in range(-STRETCHES, count):
         if i + STRETCHES < count:
-            next_one = np.uint64(starts[i + STRETCHES])
-            prefetch(words, next_one)
-            prefetch(words, next_one + line)
-            prefetch(words, next_one + two * line)
+            coming, until = np.uint64(starts[i + STRETCHES]), np.uint64(ends[i + STRETCHES])
+            prefetch(words, coming)
+            prefetch(words, coming + line)
+            prefetch(words, coming + two * line)
+            if until > coming + np.uint64(24):
+                for j in range(3, AHEAD // 8):
+                    prefetch(words, coming + np.uint64(j) * line)
+        if i < 0:
+            continue
         row, end = np.uint64(starts[i]), np.uint64(ends[i])
         more = True
         while more:
             head = np.uint64(words[row])
             if end > row + np.uint64(AHEAD):
                 prefetch(words, row + np.uint64(AHEAD))
+                prefetch(words, row + np.uint64(AHEAD) + line)
             q, size, plain = row + one, head & np.uint64(0xFFF), head >> np.uint64(24) & np.uint64(0xFF)
             stop = q + (head >> np.uint64(12) & np.uint64(0xFFF))
             if size == 0:  # a large row
@@ -57,7 +74,7 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
                 stop = row
             # The narrowest check, which fails most often, by itself; in a row without plain ones this is another word.
             word = np.uint64(words[q])
-            off = np.uint64(places[word >> np.uint64(48) & fields]) - (word >> np.uint64(24) & mask)
+            off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
             if off > word & mask and plain and single:
                 evaluations += 1
                 continue
@@ -66,7 +83,7 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
             while True:
                 for j in range(8):
                     word = np.uint64(words[q + np.uint64(j)])
-                    off = np.uint64(places[word >> np.uint64(48) & fields]) - (word >> np.uint64(24) & mask)
+                    off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
                     failed |= np.uint64(off > word & mask) << np.uint64(j)
                 if plain <= np.uint64(8):
                     failed &= (one << plain) - one
@@ -86,12 +103,12 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
                 word = np.uint64(words[q])
                 evaluations += 1
                 if word >> np.uint64(63):
-                    value = np.uint64(places[word >> np.uint64(48) & fields])
-                    off = value - (word >> np.uint64(24) & mask)
+                    value = np.uint64(places[word >> attribute & fields])
+                    off = value - (word >> lowest & all_places)
                     if off <= word & mask:
                         q += one
                         if word >> np.uint64(62) == one + two:
-                            step = np.uint64(word >> np.uint64(24 + BITS) & one == 0)  # NUMBER or STRING
+                            step = np.uint64(word >> np.uint64(PLACE + BITS) & one == 0)  # NUMBER or STRING
                             if off & step or np.uint64(words[q]) >> (off >> step) & one == 0:
                                 q -= one
                                 break

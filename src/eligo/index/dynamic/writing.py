@@ -10,6 +10,8 @@ from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, STRING, TOP, float_b
 from eligo.index.dynamic.rows import (
     AMONG,
     ASK,
+    ATTRIBUTE,
+    DISTANCES,
     EXCEPT,
     INSIDE,
     LARGE,
@@ -18,6 +20,7 @@ from eligo.index.dynamic.rows import (
     MASKED,
     NEGATIVE,
     OUTSIDE,
+    PLACE,
     TINY_ATTRIBUTES,
     first_check,
     high_coordinate,
@@ -203,7 +206,7 @@ def made_tiny(checks, at, size, kind, attribute):  # type: ignore[no-untyped-def
     low, high = checks[at + 1] >> 32, checks[at + 1] & 0xFFFF_FFFF
     if attribute >= TINY_ATTRIBUTES or low > high:
         return size
-    tiny = np.int64(MIN) | attribute << 48 | low << 24 | (high - low)
+    tiny = np.int64(MIN) | attribute << ATTRIBUTE | low << PLACE | (high - low)
     plain = checks[at] & 0xFFFF
     if plain == kind:
         checks[at] = tiny
@@ -227,7 +230,7 @@ def likely_width(checks, at):  # type: ignore[no-untyped-def]
     if code >= 0:
         return np.int64(1) << 26
     if code & MASKED == 0:
-        return code & 0xFF_FFFF
+        return code & DISTANCES
     mask, n = np.uint64(checks[at + 1]), np.int64(1) << 25
     while mask:
         mask &= mask - np.uint64(1)

@@ -23,7 +23,19 @@ from eligo.index.ps_tree.blooming import (
     unplace_entries,
 )
 from eligo.index.ps_tree.choosing import beside, choose, note_row, weigh
-from eligo.index.ps_tree.covering import base_form, borders_at, check_on, cover, covered, ends, most_spaces
+from eligo.index.ps_tree.covering import (
+    CROWDED,
+    MOST_AT_ALL,
+    MOST_COVERED,
+    base_form,
+    borders_at,
+    check_on,
+    cover,
+    covered,
+    ends,
+    is_coarse,
+    most_spaces,
+)
 from eligo.index.ps_tree.hashing import gathered_keys, is_crowded, place_keys, unplace_keys
 from eligo.index.ps_tree.lines import TEXT, is_range, point_at, text_cuts
 from eligo.index.ps_tree.nodes import LAST, lower, upper
@@ -43,7 +55,7 @@ from eligo.index.ps_tree.pools import (
     SLOTS,
     has_room,
 )
-from eligo.index.ps_tree.postings import DIRECTORY, row_in
+from eligo.index.ps_tree.postings import directory_of, row_in
 from eligo.index.ps_tree.spaces import (
     before_space,
     close_line,
@@ -62,7 +74,6 @@ from eligo.jit import inline, kernel
 BETTER = 2.0  # how many times less often other predicates should hold to be worth a move
 SOME_EVENTS = 64
 HEAVY = 256  # rules of a space that is not cut any more
-MOST_COVERED = 1100  # spaces of a predicate
 
 
 @kernel
@@ -96,8 +107,8 @@ def gathered(t, s):  # type: ignore[no-untyped-def]
 @kernel
 def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-untyped-def]
     """Cut a line at a position of a cell or, text >= 0, at a cut of the alphabet, unless too much lies there."""
-    state = t.state
-    if t.spaces[line] >= most_spaces(line & 15) or state[COPIES] > 8 * state[ROWS] + 1024:
+    state, many = t.state, t.spaces[line] >= most_spaces(line & 15)
+    if state[COPIES] > 8 * state[ROWS] + 1024 or t.spaces[line] >= MOST_AT_ALL or (many and is_coarse(line & 15)):
         return
     s = np.int64(0)
     begin = end = np.int64(0)
@@ -106,6 +117,8 @@ def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-unt
         s = locate_text(t, line, strings.data, begin, end, text & 1)
     else:
         s = space_at(t, cell, b)
+    if many and predicates_of(t, s) <= CROWDED:
+        return
     keys = upper(t.words[t.uses[s]]) if t.uses[s] else 0
     if (
         not state[SIGNATURES]
@@ -116,6 +129,10 @@ def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-unt
     copies, starts, count = gathered(t, s)
     if count < 0:
         return
+    if many:
+        for i in range(count):
+            if covered(t, copies, check_on(copies, starts[i], line), line, strings) >= MOST_COVERED:
+                return
     for i in range(count):
         unplace(t, copies, starts[i], strings, spaces)
     if text >= 0:
@@ -300,7 +317,7 @@ def copy_row(t, number):  # type: ignore[no-untyped-def]
     which = row_in(t, o, number)
     if which == 0:
         return t.words[:0].copy()
-    at = o + lower(t.words[t.words[o + DIRECTORY] + which])
+    at = o + lower(t.words[directory_of(t, o) + which])
     return t.words[at : at + row_words(t.words, at)].copy()
 
 
@@ -358,7 +375,9 @@ def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):  # t
                 best = weights[i, 1 if chosen[0] & 15 else 2]
             if options[i] >> 4 == line >> 4:
                 mine = weights[i, 1 if line & 15 else 2]
-        if mine > BETTER * best and chosen[0] != line:
+        # What was wide among the ranges known then may be narrow now.
+        narrower = is_range(line & 15) and is_coarse(line & 15) and chosen[0] == line - 1
+        if narrower or (mine > BETTER * best and chosen[0] != line):
             take_away(t, row, strings, spaces, out)
             settle(t, row, np.int64(0), strings, spaces, out, chosen, options, weights)
             state[MOVED] += 1

@@ -1,8 +1,10 @@
 """Which spaces a predicate covers (ps-tree.txt Algorithm 1, InsertPredicate), and which borders it could still have.
 
-A line has at most so many spaces, and one with much in it is not cut: a predicate whose bound then lies within a space
-covers it all the same, and is verified. So the books are kept by one rule, whatever was cut meanwhile: a predicate
-covers the spaces from that of its first position to that of its last, and holds each border at one of its bounds.
+A line has only so many spaces for the asking; beyond, a space is cut if more predicates than CROWDED cover it, so that
+ranges which come in ascending order do not all end up in the last one. A space with very much in it is not cut at all.
+A predicate whose bound then lies within a space covers it all the same, and is verified. So the books are kept by one
+rule, whatever was cut meanwhile: a predicate covers the spaces from that of its first position to that of its last, and
+holds each border at one of its bounds.
 """
 
 from __future__ import annotations
@@ -28,16 +30,25 @@ from eligo.index.ps_tree.spaces import add_point, is_layer, next_space, open_lin
 from eligo.index.ps_tree.texts import MORE, locate_text, slice_at
 from eligo.jit import inline, kernel
 
-MOST_SPACES = 1024  # of a fine line
+MOST_SPACES = 1024  # of a fine line, before it matters what is in them
 MOST_COARSE = 16
 MOST_TEXT = 256
+CROWDED = 64
+MOST_AT_ALL = 1 << 20  # spaces of a line
+MOST_COVERED = 1024  # spaces of a predicate
+
+
+@inline
+def is_coarse(form):  # type: ignore[no-untyped-def]
+    return form != TEXT and form % 3 == 0
 
 
 @inline
 def most_spaces(form):  # type: ignore[no-untyped-def]
+    """How many spaces a line of ranges has for the asking."""
     if form == TEXT:
         return MOST_TEXT
-    return MOST_SPACES if form % 3 == 2 else MOST_COARSE
+    return MOST_COARSE if is_coarse(form) else MOST_SPACES
 
 
 @kernel
@@ -112,7 +123,7 @@ def cover(t, words, q, line, strings, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def covered(t, words, q, line, strings):  # type: ignore[no-untyped-def]
-    """How many spaces a check covers, or will once they are made."""
+    """How many spaces a check covers, or will once they are made; not counted beyond MOST_COVERED."""
     form = line & 15
     if form == PRESENT:
         return np.int64(1)
@@ -120,7 +131,7 @@ def covered(t, words, q, line, strings):  # type: ignore[no-untyped-def]
         return np.int64(named_by(words, q)[2])
     s, last = first_and_last(t, words, q, line, strings)
     n = np.int64(1)
-    while s != last and next_space(t, s) >= 0:
+    while s != last and n <= MOST_COVERED and next_space(t, s) >= 0:
         s = next_space(t, s)
         n += 1
     return n

@@ -14,8 +14,9 @@ from eligo.compile.strings import Strings
 from eligo.index.dynamic.asking import make_string_handle
 from eligo.index.dynamic.writing import rows_of
 from eligo.index.native import NativeIndex
-from eligo.index.ps_tree.changing import MOST_COVERED, adjust_rows, copy_row, delete_rows, foresee, insert_rows
+from eligo.index.ps_tree.changing import adjust_rows, copy_row, delete_rows, foresee, insert_rows
 from eligo.index.ps_tree.choosing import FEW
+from eligo.index.ps_tree.covering import MOST_COVERED
 from eligo.index.ps_tree.meeting import observe_events
 from eligo.index.ps_tree.pools import (
     ACCESSES,
@@ -45,7 +46,7 @@ class PsIndex(NativeIndex):
         self._known_strings = -1
         self._follow_strings()
         self._carry = np.zeros(int(pools.state[LONGEST]) + 64, np.int64)
-        self._spaces = np.empty((int(pools.state[ACCESSES]), MOST_COVERED), np.int64)
+        self._spaces = np.empty((int(pools.state[ACCESSES]), MOST_COVERED + 64), np.int64)
         self._chosen, self._options = np.empty(16, np.int64), np.empty(FEW, np.int64)
         self._weights = np.empty((FEW, 3))
 

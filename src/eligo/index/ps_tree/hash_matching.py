@@ -20,10 +20,11 @@ from eligo.index.ps_tree.keys import attribute_bit, find_block
 from eligo.index.ps_tree.meeting import meet, watch
 from eligo.index.ps_tree.nodes import lower, upper
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES, SPACES, hashed
-from eligo.index.ps_tree.postings import DIRECTORY
+from eligo.index.ps_tree.postings import ROWS, directory_of, rows_in
 from eligo.jit import define_handle, inline, kernel
 
 WATCH = 16  # one event of so many is watched
+FRONT = 24  # words of a block that the cache is told of: its head and some of its directory
 
 
 @inline
@@ -60,37 +61,41 @@ def blocks_of(t, count, pending, blocks, k):  # type: ignore[no-untyped-def]
             at = (at + one) & mask
         if slots[two * at] == key:
             o = slots[two * at + one]
-            prefetch(words, np.uint64(o))
+            for line in range(0, FRONT, 8):
+                prefetch(words, np.uint64(o + line))
             blocks[k] = o
             k += 1
     return k
 
 
 @inline
-def rows_of(t, count, blocks, here, starts, found):  # type: ignore[no-untyped-def]
-    """The rows of some blocks whose space in the directory an event lies in: where they begin; how many, below 0 if
-    they are too many. `here`: a byte for each space.
+def rows_of(t, count, blocks, here, starts, ends, found):  # type: ignore[no-untyped-def]
+    """The rows of some blocks whose space in the directory an event lies in: where stretches of them begin and end; how
+    many stretches, below 0 if they are too many. `here`: a bit for each space.
     """
     words = t.words
     one = np.uint64(1)
-    for i in range(count):
-        d = words[np.uint64(blocks[i] + DIRECTORY)]
-        prefetch(words, np.uint64(d))
-        prefetch(words, np.uint64(d + 8))
     k = np.uint64(0)
     room = np.uint64(len(starts))
     for i in range(count):
         o = blocks[i]
-        d = np.uint64(words[np.uint64(o + DIRECTORY)])
-        rows = np.uint64(words[d]) >> np.uint64(32)
+        d = np.uint64(directory_of(t, o)) + one
+        rows = np.uint64(rows_in(t, o))
         found += np.int64(rows)
         if k + rows >= room:
             return np.int64(-1), found
-        d += one
+        # Without a branch, for there is no telling which rows it will be.
+        before = np.uint64(0)
         for j in range(rows):
             entry = np.uint64(words[d + np.uint64(j)])
-            starts[k] = o + np.int64(entry & np.uint64(0xFFFF_FFFF))
-            k += np.uint64(here[entry >> np.uint64(32)])
+            taken = here[entry >> np.uint64(38)] >> (entry >> np.uint64(32) & np.uint64(63)) & one
+            begin = o + np.int64(entry & np.uint64(0xFFFF_FFFF))
+            ends[k] = begin
+            k += before & ~taken
+            starts[k + (before & taken)] = begin  # where a stretch goes on, what comes behind it writes over this
+            before = taken
+        ends[k] = o + (words[np.uint64(o)] >> 32)
+        k += before
     return np.int64(k), found
 
 
@@ -145,7 +150,8 @@ def deeper(t, m, depth, spaces, lines, bits, blocks, k):  # type: ignore[no-unty
 @inline
 def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore[no-untyped-def]
     """MatchEvent (Algorithm 7): put the conjunctions that an event satisfies into found from k on; where they end."""
-    spaces, lines, pending, blocks, here, starts = w.spaces, w.lines, w.pending, w.blocks, w.here, w.starts
+    spaces, lines, pending, blocks, here = w.spaces, w.lines, w.pending, w.blocks, w.here
+    starts, ends = w.starts, w.ends
     n = see_keys(e, event, s)
     m, single = meet(t, s, e, n, spaces, lines)
     too_many = m > len(spaces)
@@ -154,19 +160,28 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
     if s.count[1] % WATCH == 0:
         watch(t, s, n, m, spaces)
     count = 0
-    here[ALWAYS] = 1
+    one, low = np.uint64(1), np.uint64(63)
+    here[ALWAYS >> 6] |= one << np.uint64(ALWAYS & 63)
     if posting[ALWAYS]:
         blocks[0] = posting[ALWAYS]
         count = 1
     crowded = 0
+    extra = t.extra
     for i in range(m):
-        here[spaces[i]] = 1
-        o = posting[spaces[i]]
+        space = np.uint64(spaces[i])
+        prefetch(posting, space)
+        prefetch(extra, space)
+        prefetch(here, space >> np.uint64(6))
+    for i in range(m):
+        space = np.uint64(spaces[i])
+        here[space >> np.uint64(6)] |= one << (space & low)
+        o = posting[space]
         if o:
-            prefetch(t.words, np.uint64(o))
+            for line in range(0, FRONT, 8):
+                prefetch(t.words, np.uint64(o + line))
             blocks[count] = o
             count += 1
-        crowded += t.extra[spaces[i]] != 0
+        crowded += extra[space] != 0
     too_many = too_many or crowded * m >= len(pending)
     if crowded and not too_many:
         asked = pairs_of(t, m, spaces, lines, w.bits, pending)
@@ -176,21 +191,21 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
                 count = deeper(t, m, depth, spaces, lines, w.bits, blocks, count)
     rows = np.int64(-1)
     if count <= len(blocks) and not too_many:
-        rows, counters[0] = rows_of(t, count, blocks, here, starts, counters[0])
+        rows, counters[0] = rows_of(t, count, blocks, here, starts, ends, counters[0])
     for i in range(m):
-        here[spaces[i]] = 0
+        here[np.uint64(spaces[i]) >> np.uint64(6)] = 0
     if rows < 0:
-        rows, single = all_rows(t, starts), False
-        counters[0] += rows
+        rows, counters[0] = all_rows(t, starts, ends, counters[0])
+        single = False
     # Of an event with several values of an attribute a rule may be found by several of them.
-    some = found if single else np.empty(rows, np.int32)
-    stop = verify_rows(t.words, starts, starts, rows, single, s, e, strings, some, k if single else 0, counters)
+    some = found if single else np.empty(t.state[COPIES], np.int32)
+    stop = verify_rows(t.words, starts, ends, rows, single, s, e, strings, some, k if single else 0, counters)
     return stop if single else once_each(some[:stop], found, k)
 
 
 @kernel
-def all_rows(t, starts):  # type: ignore[no-untyped-def]
-    """Where all rows begin, each copy; how many."""
+def all_rows(t, starts, ends, found):  # type: ignore[no-untyped-def]
+    """Where the rows of each block begin and end; how many blocks, and rows added to those found."""
     words, count = t.words, 0
     for i in range(t.state[SPACES] + len(t.slots) // 2):
         if i < t.state[SPACES]:
@@ -198,12 +213,11 @@ def all_rows(t, starts):  # type: ignore[no-untyped-def]
         else:
             at = 2 * (i - t.state[SPACES])
             o = t.slots[at + 1] if t.slots[at] != -1 else np.int64(0)
-        if o:
-            d = words[o + DIRECTORY]
-            for j in range(1, upper(words[d]) + 1):
-                starts[count] = o + lower(words[d + j])
-                count += 1
-    return count
+        if o and rows_in(t, o):
+            starts[count], ends[count] = directory_of(t, o) + 1 + lower(words[o + ROWS]), o + upper(words[o])
+            found += rows_in(t, o)
+            count += 1
+    return count, found
 
 
 @structref.register
@@ -215,12 +229,12 @@ class Work(structref.StructRefProxy):
     pass
 
 
-define_handle(Work, WorkType, ("spaces", "lines", "bits", "pending", "blocks", "here", "starts"))
+define_handle(Work, WorkType, ("spaces", "lines", "bits", "pending", "blocks", "here", "starts", "ends"))
 
 
 @kernel
-def make_work(spaces, lines, bits, pending, blocks, here, starts):  # type: ignore[no-untyped-def]
-    return Work(spaces, lines, bits, pending, blocks, here, starts)
+def make_work(spaces, lines, bits, pending, blocks, here, starts, ends):  # type: ignore[no-untyped-def]
+    return Work(spaces, lines, bits, pending, blocks, here, starts, ends)
 
 
 @kernel

@@ -10,7 +10,7 @@ from eligo.index.ps_tree.keys import drop_block, find_block, find_slot, moved_bl
 from eligo.index.ps_tree.lines import PRESENT, is_range
 from eligo.index.ps_tree.nodes import lower, upper
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, BY_PRESENCE, BY_RANGE, BY_VALUE, COPIES, CROWD
-from eligo.index.ps_tree.postings import DIRECTORY, append_row, arranged, remove_row, rows_in
+from eligo.index.ps_tree.postings import append_row, arranged, directory_of, remove_row, rows_in
 from eligo.index.ps_tree.spaces import count_predicate, hold_border
 from eligo.jit import kernel
 
@@ -143,8 +143,8 @@ def gathered_keys(t, s, most):  # type: ignore[no-untyped-def]
         total += upper(words[blocks[i]])
     copies, starts, count, to = np.empty(total, np.int64), np.empty(most + 1, np.int64), 0, 0
     for i in range(n):
-        d = words[blocks[i] + DIRECTORY]
-        for r in range(1, upper(words[d]) + 1):
+        d = directory_of(t, blocks[i])
+        for r in range(1, rows_in(t, blocks[i]) + 1):
             at = blocks[i] + lower(words[d + r])
             size, fresh = row_words(words, at), True
             for j in range(count):

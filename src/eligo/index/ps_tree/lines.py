@@ -29,10 +29,13 @@ from eligo.index.dynamic.line import TIME as TIMES
 from eligo.index.dynamic.rows import (
     AMONG,
     ASK,
+    DISTANCES,
     INSIDE,
     LONG,
     MASKED,
     NEGATIVE,
+    PLACE,
+    PLACES,
     attribute_of,
     extra_words,
     flags_of,
@@ -127,7 +130,8 @@ def named_by(words, q):  # type: ignore[no-untyped-def]
         form = form_of_kind(kind, False)
         if code & MASKED:
             return POINTS, form, points_in(words[q + 1])
-        low, high = code >> 24 & 0xFF_FFFF, (code >> 24 & 0xFF_FFFF) + (code & 0xFF_FFFF)
+        low = code >> PLACE & PLACES
+        high = low + (code & DISTANCES)
         if is_point(kind, False, low, high):
             return POINTS, form, 1
         if kind == NUMBER and whole_low(low) <= whole_high(high):
@@ -176,7 +180,7 @@ def point_at(words, q, form, i):  # type: ignore[no-untyped-def]
     """The position of value i of a check that names values."""
     code = words[q]
     if code < 0:
-        place = code >> 24 & 0xFF_FFFF
+        place = code >> PLACE & PLACES
         if code & MASKED:
             mask = np.uint64(words[q + 1])
             for _ in range(i):
@@ -197,8 +201,8 @@ def hull_of(words, q, form):  # type: ignore[no-untyped-def]
     """First and last position of a check that names a range of numbers or times; `form`: of equality."""
     code = words[q]
     if code < 0:
-        low = code >> 24 & 0xFF_FFFF
-        return whole_low(low), whole_high(low + (code & 0xFF_FFFF))
+        low = code >> PLACE & PLACES
+        return whole_low(low), whole_high(low + (code & DISTANCES))
     if code & LONG == 0:
         if form == WHOLE:
             return whole_low(words[q + 1] >> 32), whole_high(words[q + 1] & 0xFFFF_FFFF)

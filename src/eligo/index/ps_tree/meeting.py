@@ -7,6 +7,7 @@ import numpy as np
 from eligo.compile import codes
 from eligo.index.dynamic.line import BOOLEAN, NUMBER, STRING, TOP
 from eligo.index.dynamic.line import TIME as TIMES
+from eligo.index.dynamic.pool import prefetch
 from eligo.index.dynamic.sight import VARIOUS, see_keys
 from eligo.index.ps_tree.lines import (
     FLOAT,
@@ -37,6 +38,13 @@ def meet(t, s, e, n, spaces, lines):  # type: ignore[no-untyped-def]
     root, tree, links = t.root, t.tree, t.links
     kinds, at, places, present = s.kind, s.at, s.place, s.present
     m, single = 0, True
+    for i in range(n):
+        prefetch(root, np.uint64(16 * np.int64(present[i])))
+    for i in range(n):
+        for form in range(WHOLE, WHOLE_COARSE + 1):
+            link = np.int64(root[16 * np.int64(present[i]) + form])
+            if link < 0:
+                prefetch(tree, np.uint64(2 * ~link))
     for i in range(n):
         if m + 16 > len(spaces):
             return len(spaces) + 1, False

@@ -27,7 +27,7 @@ class HashScratch(Scratch):
         self.attributes = self.entries = -1
         self.offsets = np.zeros(2, np.int64)
         self.work: Any = None
-        self.here = np.zeros(0, np.uint8)
+        self.here = np.zeros(0, np.uint64)
         self.copies = -1
 
     def fit(self, state: I64, entries: int) -> None:
@@ -37,15 +37,15 @@ class HashScratch(Scratch):
             self.entries = max(self.entries, 2 * entries, 32)
             self.sight = no_key_sight(self.attributes, self.entries)
             self.work = None
-        if self.work is None or state[SPACES] > len(self.here) or state[COPIES] > self.copies:
+        if self.work is None or state[SPACES] > 64 * len(self.here) or state[COPIES] > self.copies:
             self.copies = 5 * int(state[COPIES]) // 4 + 1024
             room = 16 * self.entries + 64
             pairs = min(room * room, _MOST_PAIRS)
-            self.here = np.zeros(5 * int(state[SPACES]) // 4 + 64, np.uint8)
+            self.here = np.zeros((5 * int(state[SPACES]) // 4 + 127) // 64, np.uint64)
             self.work = make_work(
                 np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint64),
                 np.empty(pairs, np.int64), np.empty(pairs + room, np.int64), self.here,
-                np.empty(self.copies + 1, np.int64),
+                np.empty(self.copies + 1, np.int64), np.empty(self.copies + 1, np.int64),
             )  # fmt: skip
         if state[HIGHEST] > len(self.found):
             self.found = np.zeros(5 * int(state[HIGHEST]) // 4 + 1024, np.int32)

@@ -28,7 +28,8 @@ from eligo.index.ps_tree.pools import (
     SLOTS,
     SPACES,
 )
-from eligo.index.ps_tree.postings import DIRECTORY
+from eligo.index.ps_tree.postings import ROWS as ROWS_IN
+from eligo.index.ps_tree.postings import directory_of
 from eligo.index.ps_tree.signatures import bits_of_rule, spread
 from eligo.index.ps_tree.spaces import LAYER
 from eligo.jit import kernel
@@ -86,8 +87,10 @@ class _Books:
         for key in keys:
             o = block_of(self.p.handle, np.array(key, np.int64))
             assert o > 0, f"conjunction {number}: no block for {key}"
-            d = int(self.p.words[o + DIRECTORY])
-            found = [e for e in self.p.words[d + 1 : d + 1 + (self.p.words[d] >> 32)] if self.number_at(o, e) == number]
+            d = int(directory_of(self.p.handle, o)) + 1
+            found = [
+                e for e in self.p.words[d : d + (self.p.words[o + ROWS_IN] >> 32)] if self.number_at(o, e) == number
+            ]
             assert len(found) == 1, f"conjunction {number}: {len(found)} rows in the block of {key}"
             assert found[0] >> 32 == beside, f"conjunction {number}: the space beside it in the block of {key}"
             self.entries[key] += 1
@@ -200,9 +203,10 @@ class _Books:
         if self.blooms:
             assert self.p.words[o] >> 32 == rows, f"{int(self.p.words[o] >> 32)} entries in a list, not {rows}"
             return self.room(o)
-        d = int(self.p.words[o + DIRECTORY])
-        assert rows in (-1, self.p.words[d] >> 32), f"{int(self.p.words[d] >> 32)} rows in a block, not {rows}"
-        return self.room(o) + self.room(d)
+        count = int(self.p.words[o + ROWS_IN] >> 32)
+        assert rows in (-1, count), f"{count} rows in a block, not {rows}"
+        assert count <= self.p.words[o + ROWS_IN] & 0xFFFF_FFFF, "more rows than the directory has room for"
+        return self.room(o)
 
     def room(self, o: int) -> int:
         room = int(self.p.words[o] & 0xFFFF_FFFF)
