@@ -301,3 +301,11 @@ def test_more_attributes_than_a_check_of_one_word_can_name(index: str) -> None:
         assert m.match({f"a{n}": n + 1, "b": 1}) == [str(n)]
         assert m.match({f"a{n}": n + 2, "b": 1}) == []
         assert m.match({f"a{n}": n + 1, "b": 2}) == []
+
+
+def test_more_spaces_than_half_a_word_of_a_signature_can_name() -> None:
+    m, count = eligo.Matcher("pst-bloom"), 70_000
+    m.add_many([(n, f"a = {n} and b = {n % 1000}") for n in range(count)])
+    for n in (0, 999, 65_533, 65_534, 65_535, 65_536, count - 1):
+        assert m.match({"a": n, "b": n % 1000}) == [n]
+        assert m.match({"a": n, "b": (n + 1) % 1000}) == []

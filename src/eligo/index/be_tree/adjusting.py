@@ -47,12 +47,11 @@ from eligo.index.be_tree.nodes import (
     UP,
     WATCHED,
     has_room,
-    lower,
-    upper,
 )
 from eligo.index.be_tree.placing import best_partition
 from eligo.index.be_tree.ranking import directory_key, score_of
 from eligo.index.be_tree.shrinking import delete_row, find_row
+from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.rows import check_words, first_check, row_words
 from eligo.jit import inline, kernel
 

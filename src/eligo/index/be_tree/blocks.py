@@ -19,10 +19,8 @@ from eligo.index.be_tree.nodes import (
     SPLIT,
     UP,
     WORDS,
-    lower,
-    pair,
-    upper,
 )
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.jit import inline, kernel
 
 

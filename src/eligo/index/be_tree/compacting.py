@@ -19,10 +19,8 @@ from eligo.index.be_tree.nodes import (
     FREE_WORDS,
     SHAPE,
     WORDS,
-    lower,
-    pair,
-    upper,
 )
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.jit import inline, kernel
 
 TRIES = 64  # free blocks of a class that are looked at

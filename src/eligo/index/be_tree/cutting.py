@@ -27,12 +27,10 @@ from eligo.index.be_tree.nodes import (
     SPLIT,
     TOP,
     UP,
-    lower,
-    pair,
-    upper,
 )
 from eligo.index.be_tree.placing import add_row, is_on_way
 from eligo.index.be_tree.ranking import USELESS, common_bits, directory_key, interval_of, score_of
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.line import ANY
 from eligo.index.dynamic.rows import check_words, first_check, row_words
 from eligo.jit import inline, kernel

@@ -15,11 +15,9 @@ from eligo.index.be_tree.nodes import (
     SLOTS,
     TOP,
     UP,
-    lower,
-    pair,
     put_slot,
-    upper,
 )
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.jit import inline, kernel
 
 

@@ -35,9 +35,8 @@ from eligo.index.be_tree.nodes import (
     TOP,
     UP,
     Pools,
-    lower,
-    upper,
 )
+from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TIME
 from eligo.jit import kernel
 

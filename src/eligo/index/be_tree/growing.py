@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from eligo.index.be_tree.cutting import settle
-from eligo.index.be_tree.nodes import HIGHEST, LEAF, ROWS, has_room, lower, upper
+from eligo.index.be_tree.nodes import (
+    HIGHEST,
+    LEAF,
+    ROWS,
+    has_room,
+)
 from eligo.index.be_tree.placing import place_row
 from eligo.index.be_tree.ranking import note_row
+from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.jit import kernel
 

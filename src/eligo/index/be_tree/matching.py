@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.compile import codes
 from eligo.index.be_tree.blocks import bits_of_cluster
 from eligo.index.be_tree.directories import find_partition
 from eligo.index.be_tree.nodes import (
@@ -27,33 +26,16 @@ from eligo.index.be_tree.nodes import (
     SHAPE,
     TOP,
     WATCHED,
-    lower,
     unsigned,
-    upper,
     within,
 )
-from eligo.index.dynamic.asking import ask_check
-from eligo.index.dynamic.line import ANY, BITS, SEVERAL
+from eligo.index.dynamic.halves import lower, upper
+from eligo.index.dynamic.line import ANY
 from eligo.index.dynamic.pool import prefetch
-from eligo.index.dynamic.rows import (
-    ASK,
-    ATTRIBUTE,
-    DISTANCES,
-    LIST,
-    LONG,
-    PLACE,
-    PLACES,
-    TINY_ATTRIBUTES,
-    check_words,
-    first_check,
-    row_words,
-    words_in_use,
-)
-from eligo.index.dynamic.sight import ABSENT, FAILS, VARIOUS, see_keys
+from eligo.index.dynamic.sight import ABSENT, VARIOUS, see_keys
+from eligo.index.dynamic.verifying import AHEAD, verify_rows
 from eligo.jit import inline, kernel
 
-LISTED, ASKING = LIST << 4, ASK << 4  # bits of a check's code
-AHEAD = 64  # words before a row is looked at that the cache is told of it
 WATCH = 16  # one event of so many is watched: its attributes, and where its evaluations were wasted
 
 
@@ -170,127 +152,25 @@ def find_leaves(t, s, m, keys, stack):  # type: ignore[no-untyped-def]
 
 
 @inline
-def search_tree(t, e, event, s, strings, keys, stack, found, k, counters):  # type: ignore[no-untyped-def]
+def search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, counters):  # type: ignore[no-untyped-def]
     """Put the conjunctions that an event satisfies into found from k on; where they end."""
     n = see_keys(e, event, s)
     m = event_keys(s, n, keys)
-    leaves = find_leaves(t, s, m, keys, stack)
-    cluster, words, places, kinds, at = t.cluster, t.words, s.place, s.kind, s.at
-    watched, single = s.count[1] % WATCH == 0, s.count[2] == 0
-    candidates = evaluations = np.int64(0)
-    begin = k
-    one, two, fields, mask = np.uint64(1), np.uint64(2), np.uint64(TINY_ATTRIBUTES - 1), np.uint64(DISTANCES)
-    attribute, lowest, all_places = np.uint64(ATTRIBUTE), np.uint64(PLACE), np.uint64(PLACES)
-    bottom = np.uint64(len(stack) - 1)
-    for leaf in range(np.int64(leaves)):
-        c = stack[bottom - np.uint64(leaf)]
-        place = np.uint64(8 * c)
-        candidates += upper(cluster[place + np.uint64(LEAF)])
-        # CheckSub: the rows of the l-node, one after the other.
-        row = np.uint64(cluster[place + np.uint64(BLOCK)])
-        end = row + np.uint64(upper(cluster[place + np.uint64(FILL)]))
-        wasted = evaluations
-        while row < end:
-            head = np.uint64(words[row])
-            prefetch(words, row + np.uint64(AHEAD))
-            q, size, plain = row + one, head & np.uint64(0xFFF), head >> np.uint64(24) & np.uint64(0xFF)
-            stop = q + (head >> np.uint64(12) & np.uint64(0xFFF))
-            if size == 0:  # a large row
-                size = np.uint64(row_words(words, np.int64(row)))
-                q = np.uint64(first_check(words, np.int64(row)))
-                stop = q + np.uint64(words_in_use(words, np.int64(row)))
-            row += size
-            if not single:
-                stop = row  # a range comes to buckets that it does not lie in whole: nothing is guaranteed
-            mark = evaluations
-            # The narrowest check, which fails most often, by itself; in a row without plain ones this is another word.
-            word = np.uint64(words[q])
-            off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
-            if off > word & mask and plain and single:
-                evaluations += 1
-                continue
-            # Plain checks, eight at once without a branch; what lies behind them is looked at too and forgotten.
-            failed = np.uint64(0)
-            while True:
-                for i in range(8):
-                    word = np.uint64(words[q + np.uint64(i)])
-                    off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
-                    failed |= np.uint64(off > word & mask) << np.uint64(i)
-                if plain <= np.uint64(8):
-                    failed &= (one << plain) - one
-                    evaluations += np.int64(plain)
-                    q += plain
-                    break
-                evaluations += 8
-                if failed:
-                    break
-                q += np.uint64(8)
-                plain -= np.uint64(8)
-            if failed:
-                if single:
-                    continue
-                q = row - size + one  # one by one, because some attribute has several values
-            while q < stop:
-                word = np.uint64(words[q])
-                evaluations += 1
-                if word >> np.uint64(63):
-                    value = np.uint64(places[word >> attribute & fields])
-                    off = value - (word >> lowest & all_places)
-                    if off <= word & mask:
-                        q += one
-                        if word >> np.uint64(62) == one + two:
-                            step = np.uint64(word >> np.uint64(PLACE + BITS) & one == 0)  # NUMBER or STRING
-                            if off & step or np.uint64(words[q]) >> (off >> step) & one == 0:
-                                q -= one
-                                break
-                            q += one
-                        continue
-                    if value != np.uint64(SEVERAL) or ask_check(words, np.int64(q), s, e, strings) == FAILS:
-                        break
-                    q += np.uint64(check_words(np.int64(word)))
-                    continue
-                # Not tiny. A place tells the kind of value too.
-                code, length = np.int64(word), np.uint64(check_words(np.int64(word)))
-                a = word >> np.uint64(40)
-                if kinds[a] == ABSENT:
-                    if code >> 8 & codes.ABSENT_HOLDS == 0:
-                        break
-                elif code & ASKING or kinds[a] == VARIOUS:
-                    if ask_check(words, np.int64(q), s, e, strings) == FAILS:
-                        break
-                elif code & LONG == 0:
-                    value, bounds = np.uint64(places[a]), np.uint64(words[q + one])
-                    inside = bounds >> np.uint64(32) <= value and value <= bounds & np.uint64(0xFFFF_FFFF)
-                    if inside and code & LISTED:
-                        i, last = q + two, q + length
-                        while i < last and np.uint64(words[i]) & np.uint64(0xFFFF_FFFF) < value:
-                            i += one
-                        inside = i < last and np.uint64(words[i]) >> np.uint64(32) <= value
-                    if np.int64(inside) == code >> 4 & 1:
-                        break
-                else:
-                    number = at[a]
-                    inside = code & 15 == kinds[a] and words[q + one] <= number and number <= words[q + two]
-                    if inside and code & LISTED:
-                        i, last = q + two + one, q + length
-                        while i < last and words[i + one] < number:
-                            i += two
-                        inside = i < last and words[i] <= number
-                    if np.int64(inside) == code >> 4 & 1:
-                        break
-                q += length
-            if q == stop:
-                found[k] = head >> np.uint64(32)
-                k += 1
-                wasted += evaluations - mark
-        if watched:
-            cluster[place + np.uint64(SHAPE)] += (evaluations - wasted) << 32
-    if watched:
+    leaves = np.int64(find_leaves(t, s, m, keys, stack))
+    cluster, bottom, begin = t.cluster, np.uint64(len(stack) - 1), k
+    for leaf in range(leaves):
+        place = np.uint64(8 * stack[bottom - np.uint64(leaf)])
+        counters[0] += upper(cluster[place + np.uint64(LEAF)])
+        starts[leaf] = cluster[place + np.uint64(BLOCK)]
+        ends[leaf] = starts[leaf] + upper(cluster[place + np.uint64(FILL)])
+    # CheckSub. A range comes to buckets that it does not lie in whole: then nothing is guaranteed.
+    k = verify_rows(t.words, starts, ends, leaves, s.count[2] == 0, s, e, strings, found, k, counters)
+    if s.count[1] % WATCH == 0:
+        for leaf in range(leaves):
+            cluster[8 * stack[bottom - np.uint64(leaf)] + SHAPE] += starts[leaf] << 32
         note_keys(t, m, keys)
         t.state[WATCHED] += 1
         t.state[SATISFIED] += k - begin
-    counters[0] += candidates
-    counters[1] += evaluations
     return k
 
 
@@ -311,18 +191,15 @@ def observe_events(t, e, events, s, keys):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def search_one(t, e, event, s, strings, keys, stack, found, counters):  # type: ignore[no-untyped-def]
-    return search_tree(t, e, event, s, strings, keys, stack, found, 0, counters)
-
-
-@kernel
-def search_many(t, e, first, stop, s, strings, keys, stack, found, counters, most, offsets):  # type: ignore[no-untyped-def]
+def search_many(  # type: ignore[no-untyped-def]
+    t, e, first, stop, s, strings, keys, stack, starts, ends, found, counters, most, offsets
+):
     """Events first … stop-1 as far as there is room for `most` conjunctions each; the first event not done."""
     k = 0
     offsets[0] = 0
     event = first
     while event < stop and len(found) - k >= most:
-        k = search_tree(t, e, event, s, strings, keys, stack, found, k, counters)
+        k = search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, counters)
         event += 1
         offsets[event - first] = k
     return event

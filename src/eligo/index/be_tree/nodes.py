@@ -191,21 +191,6 @@ def has_room(t, row):  # type: ignore[no-untyped-def]
 
 
 @inline
-def pair(high, low):  # type: ignore[no-untyped-def]
-    return np.int64(high) << 32 | (np.int64(low) & 0xFFFF_FFFF)
-
-
-@inline
-def upper(word):  # type: ignore[no-untyped-def]
-    return word >> 32
-
-
-@inline
-def lower(word):  # type: ignore[no-untyped-def]
-    return (word << 32) >> 32
-
-
-@inline
 def unsigned(coordinate):  # type: ignore[no-untyped-def]
     """A coordinate in the order of unsigned words, whose first bits are a bucket's prefix."""
     return np.uint64(coordinate) ^ np.uint64(1 << 63)

@@ -26,9 +26,6 @@ from eligo.index.be_tree.nodes import (
     SPLIT,
     TOP,
     UP,
-    lower,
-    pair,
-    upper,
     within,
 )
 from eligo.index.be_tree.ranking import (
@@ -40,6 +37,7 @@ from eligo.index.be_tree.ranking import (
     is_subsumed,
     score_of,
 )
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.line import ANY
 from eligo.index.dynamic.rows import (
     DISTANCES,

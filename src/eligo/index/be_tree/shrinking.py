@@ -28,12 +28,10 @@ from eligo.index.be_tree.nodes import (
     SPLIT,
     TOP,
     UP,
-    lower,
-    pair,
-    upper,
 )
 from eligo.index.be_tree.placing import add_row
 from eligo.index.be_tree.ranking import note_row
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.jit import kernel
 

@@ -15,7 +15,7 @@ from eligo.index.base import Scratch
 from eligo.index.be_tree.adjusting import EXPLORATION, RECYCLING, REINSERTION, adjust_tree
 from eligo.index.be_tree.drawing import drawn, measure
 from eligo.index.be_tree.growing import foresee_rows, insert_rows
-from eligo.index.be_tree.matching import observe_events, search_many, search_one
+from eligo.index.be_tree.matching import observe_events, search_many
 from eligo.index.be_tree.nodes import (
     ATTRIBUTES,
     CHOOSES,
@@ -53,12 +53,13 @@ _PIECE = 1024  # rows inserted before the tree is adjusted
 
 
 class TreeScratch(Scratch):
-    """An event in coordinates, the keys that it goes by, and a stack of c-nodes; it follows the tree as that grows."""
+    """An event in coordinates, its keys, a stack of c-nodes, stretches of rows; it follows the tree as that grows."""
 
     def __init__(self) -> None:
         super().__init__(0)
         self.attributes = self.entries = -1
         self.stack = np.zeros(0, np.int64)
+        self.offsets = np.zeros(2, np.int64)
 
     def fit(self, state: I64, entries: int) -> None:
         """Room for a tree in this state, and an event of so many entries."""
@@ -68,7 +69,8 @@ class TreeScratch(Scratch):
             self.sight = no_key_sight(self.attributes, self.entries)
             self.keys = np.zeros(5 * self.entries, np.int64)
         if state[CLUSTERS] >= len(self.stack):
-            self.stack = np.zeros(5 * int(state[CLUSTERS]) // 4 + 64, np.int64)
+            room = 5 * int(state[CLUSTERS]) // 4 + 64
+            self.stack, self.starts, self.ends = (np.zeros(room, np.int64) for _ in range(3))
         if state[HIGHEST] > len(self.found):
             self.found = np.zeros(5 * int(state[HIGHEST]) // 4 + 1024, np.int32)
 
@@ -204,19 +206,15 @@ class BeTree(NativeIndex):
         return made
 
     def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
-        handle = events.handle
-        scratch.fit(self.pools.state, events.widest)
-        return search_one(  # type: ignore[no-any-return]
-            self.pools.handle, handle, event, scratch.sight, self._strings, scratch.keys, scratch.stack, scratch.found,
-            scratch.counters,
-        )  # fmt: skip
+        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
+        return int(scratch.offsets[1])
 
     def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
-        handle = events.handle
-        scratch.fit(self.pools.state, events.widest)
+        handle, s = events.handle, scratch
+        s.fit(self.pools.state, events.widest)
         return search_many(  # type: ignore[no-any-return]
-            self.pools.handle, handle, first, stop, scratch.sight, self._strings, scratch.keys, scratch.stack,
-            scratch.found, scratch.counters, self.pools.state[HIGHEST], offsets,
+            self.pools.handle, handle, first, stop, s.sight, self._strings, s.keys, s.stack, s.starts, s.ends, s.found,
+            s.counters, self.pools.state[HIGHEST], offsets,
         )  # fmt: skip
 
 

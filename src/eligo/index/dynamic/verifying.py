@@ -38,13 +38,17 @@ STRETCHES = 8  # and stretches
 def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, counters):  # type: ignore[no-untyped-def]
     """Put the conjunctions that an event satisfies, out of the row at words[starts[i]] and those behind it up to
     ends[i], into found from k on; where they end. Not `single`: checks that are guaranteed are looked at too.
+    starts[i] then says how many checks of rows that were not satisfied were looked at.
     """
     places, kinds, at = s.place, s.kind, s.at
     evaluations = np.int64(0)
     one, two, fields, mask = np.uint64(1), np.uint64(2), np.uint64(TINY_ATTRIBUTES - 1), np.uint64(DISTANCES)
     attribute, lowest, all_places = np.uint64(ATTRIBUTE), np.uint64(PLACE), np.uint64(PLACES)
     line = np.uint64(8)
-    for i in range(-STRETCHES, count):
+    for i in range(min(count, STRETCHES)):
+        for j in range(3):
+            prefetch(words, np.uint64(starts[i]) + np.uint64(j) * line)
+    for i in range(count):
         if i + STRETCHES < count:
             coming, until = np.uint64(starts[i + STRETCHES]), np.uint64(ends[i + STRETCHES])
             prefetch(words, coming)
@@ -53,15 +57,14 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
             if until > coming + np.uint64(24):
                 for j in range(3, AHEAD // 8):
                     prefetch(words, coming + np.uint64(j) * line)
-        if i < 0:
-            continue
         row, end = np.uint64(starts[i]), np.uint64(ends[i])
-        more = True
+        more, wasted = True, evaluations
         while more:
             head = np.uint64(words[row])
             if end > row + np.uint64(AHEAD):
                 prefetch(words, row + np.uint64(AHEAD))
                 prefetch(words, row + np.uint64(AHEAD) + line)
+            mark = evaluations
             q, size, plain = row + one, head & np.uint64(0xFFF), head >> np.uint64(24) & np.uint64(0xFF)
             stop = q + (head >> np.uint64(12) & np.uint64(0xFFF))
             if size == 0:  # a large row
@@ -151,6 +154,8 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
             if q == stop:
                 found[k] = head >> np.uint64(32)
                 k += 1
+                wasted += evaluations - mark
+        starts[i] = evaluations - wasted
     counters[1] += evaluations
     return k
 

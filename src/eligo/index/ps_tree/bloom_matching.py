@@ -14,12 +14,12 @@ import numpy as np
 from numba import types
 from numba.experimental import structref
 
+from eligo.index.dynamic.halves import upper
 from eligo.index.dynamic.pool import prefetch
 from eligo.index.dynamic.sight import see_keys
 from eligo.index.dynamic.verifying import once_each, verify_rows
 from eligo.index.ps_tree.blooming import NO_LINE
 from eligo.index.ps_tree.meeting import meet, watch
-from eligo.index.ps_tree.nodes import upper
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, HIGHEST
 from eligo.index.ps_tree.signatures import bits_of_rule, spread
 from eligo.jit import define_handle, inline, kernel

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.choosing import beside
 from eligo.index.ps_tree.covering import borders_at, check_on, cover, guarantees
 from eligo.index.ps_tree.lines import PRESENT, is_range
-from eligo.index.ps_tree.nodes import lower, pair, upper
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, BY_PRESENCE, BY_RANGE, BY_VALUE, COPIES
 from eligo.index.ps_tree.postings import arranged
 from eligo.index.ps_tree.signatures import add_member, drop_member

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import upper
 from eligo.index.dynamic.heap import give_block, take_block
 from eligo.index.ps_tree.nodes import (
     FULL,
@@ -20,7 +21,6 @@ from eligo.index.ps_tree.nodes import (
     node_words,
     set_link,
     step,
-    upper,
 )
 from eligo.jit import kernel
 

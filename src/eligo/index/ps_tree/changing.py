@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.blooming import (
     FEW_SPACES,
@@ -38,7 +39,9 @@ from eligo.index.ps_tree.covering import (
 )
 from eligo.index.ps_tree.hashing import gathered_keys, is_crowded, place_keys, unplace_keys
 from eligo.index.ps_tree.lines import TEXT, is_range, point_at, text_cuts
-from eligo.index.ps_tree.nodes import LAST, lower, upper
+from eligo.index.ps_tree.nodes import (
+    LAST,
+)
 from eligo.index.ps_tree.pools import (
     ACCESSES,
     AT_ROW,

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import mixed
+from eligo.index.dynamic.halves import upper
 from eligo.index.dynamic.line import float_bits
 from eligo.index.dynamic.rows import attribute_of, check_words, first_check, row_words
 from eligo.index.ps_tree.lines import (
@@ -37,7 +38,9 @@ from eligo.index.ps_tree.lines import (
     point_at,
     unsigned,
 )
-from eligo.index.ps_tree.nodes import SEEN, upper
+from eligo.index.ps_tree.nodes import (
+    SEEN,
+)
 from eligo.index.ps_tree.pools import EVENTS, GAP, RECENT, ROWS
 from eligo.index.ps_tree.spaces import space_at
 from eligo.jit import inline, kernel

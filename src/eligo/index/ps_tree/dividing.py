@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
 from eligo.index.ps_tree.borders import fill
 from eligo.index.ps_tree.locating import position
-from eligo.index.ps_tree.nodes import lower, pair, upper
 from eligo.index.ps_tree.spaces import end_of, space_at
 from eligo.index.ps_tree.windows import (
     BEGIN,

@@ -13,12 +13,12 @@ import numpy as np
 from numba import types
 from numba.experimental import structref
 
+from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.pool import prefetch
 from eligo.index.dynamic.sight import see_keys
 from eligo.index.dynamic.verifying import once_each, verify_rows
 from eligo.index.ps_tree.keys import attribute_bit, find_block
 from eligo.index.ps_tree.meeting import meet, watch
-from eligo.index.ps_tree.nodes import lower, upper
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES, SPACES, hashed
 from eligo.index.ps_tree.postings import ROWS, directory_of, rows_in
 from eligo.jit import define_handle, inline, kernel

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.covering import borders_at, check_on, cover, guarantees
 from eligo.index.ps_tree.keys import drop_block, find_block, find_slot, moved_block, new_block
 from eligo.index.ps_tree.lines import PRESENT, is_range
-from eligo.index.ps_tree.nodes import lower, upper
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, BY_PRESENCE, BY_RANGE, BY_VALUE, COPIES, CROWD
 from eligo.index.ps_tree.postings import append_row, arranged, directory_of, remove_row, rows_in
 from eligo.index.ps_tree.spaces import count_predicate, hold_border

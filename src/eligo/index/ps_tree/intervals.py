@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, upper
 from eligo.index.ps_tree.borders import add_border, drop_border, fill
 from eligo.index.ps_tree.dividing import redivide
 from eligo.index.ps_tree.locating import position
-from eligo.index.ps_tree.nodes import LAST, lower, upper
+from eligo.index.ps_tree.nodes import (
+    LAST,
+)
 from eligo.index.ps_tree.spaces import end_of, space_at
 from eligo.index.ps_tree.windows import (
     BEGIN,

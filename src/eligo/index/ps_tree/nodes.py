@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, take_block
 from eligo.index.dynamic.line import leading_zeros
 from eligo.jit import inline, kernel
@@ -32,21 +33,6 @@ FULL = 8  # positions of a bucket
 DIRECT = 256  # slots that a table may have for nothing: one for each position, where positions lie close
 LAST = 0xFFFF_FFFF_FFFF_FFFF  # position
 LOW, LINKS, COUNTS, SEEN = 0, 1, 2, 3  # words of a space (spaces.py)
-
-
-@inline
-def pair(high, low):  # type: ignore[no-untyped-def]
-    return np.int64(high) << 32 | (np.int64(low) & 0xFFFF_FFFF)
-
-
-@inline
-def upper(word):  # type: ignore[no-untyped-def]
-    return word >> 32
-
-
-@inline
-def lower(word):  # type: ignore[no-untyped-def]
-    return (word << 32) >> 32
 
 
 @inline

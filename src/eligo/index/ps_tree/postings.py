@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
 from eligo.index.dynamic.rows import check_words, first_check, is_plain_check, row_words, use_words
-from eligo.index.ps_tree.nodes import lower, pair, upper
 from eligo.index.ps_tree.pools import ACCESSES
 from eligo.jit import inline, kernel
 

@@ -18,12 +18,16 @@ import numpy as np
 
 from eligo.compile.compiled import I32, I64
 from eligo.errors import DuplicateRuleError, LimitError, UnknownRuleError
+from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.heap import FREE, USED, no_blocks
 from eligo.index.dynamic.pool import prefetch, reserved, with_room
 from eligo.index.ps_tree.dividing import divide, fill_lists, list_sizes, make_windows
 from eligo.index.ps_tree.intervals import delete_interval, insert_interval
 from eligo.index.ps_tree.locating import TOGETHER, located, position
-from eligo.index.ps_tree.nodes import LAST, build_tree, lower, upper
+from eligo.index.ps_tree.nodes import (
+    LAST,
+    build_tree,
+)
 from eligo.index.ps_tree.pools import Pools
 from eligo.index.ps_tree.windows import (
     FEW,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.ps_tree.borders import add_border, drop_border, fill, paint, tidy_border
 from eligo.index.ps_tree.nodes import (
     COUNTS,
@@ -28,11 +29,8 @@ from eligo.index.ps_tree.nodes import (
     free_tree,
     get_root,
     locate,
-    lower,
-    pair,
     set_link,
     stretch,
-    upper,
 )
 from eligo.index.ps_tree.pools import FREE_SPACE, GAP, SPACES
 from eligo.jit import inline, kernel

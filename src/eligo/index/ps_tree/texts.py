@@ -12,8 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.ps_tree.borders import fill
-from eligo.index.ps_tree.nodes import COUNTS, LINKS, LOW, SEEN, get_root, lower, pair, upper
+from eligo.index.ps_tree.nodes import (
+    COUNTS,
+    LINKS,
+    LOW,
+    SEEN,
+    get_root,
+)
 from eligo.index.ps_tree.spaces import (
     LAYER,
     cell_of,

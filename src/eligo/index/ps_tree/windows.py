@@ -33,8 +33,8 @@ import numpy as np
 from numba import types
 from numba.experimental import structref
 
+from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
-from eligo.index.ps_tree.nodes import lower, pair, upper
 from eligo.index.ps_tree.spaces import space_at
 from eligo.jit import define_handle, inline, kernel
 
