@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from eligo.compile.compiled import I64, Arrays
-from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
-from eligo.index.base import Scratch
 from eligo.index.be_tree.adjusting import EXPLORATION, RECYCLING, REINSERTION, adjust_tree
 from eligo.index.be_tree.drawing import drawn, measure
 from eligo.index.be_tree.growing import foresee_rows, insert_rows
@@ -33,11 +31,8 @@ from eligo.index.be_tree.nodes import (
     Pools,
 )
 from eligo.index.be_tree.shrinking import copy_row, delete_rows
-from eligo.index.dynamic.asking import make_string_handle
 from eligo.index.dynamic.pool import release
-from eligo.index.dynamic.sight import no_key_sight
-from eligo.index.dynamic.writing import rows_of
-from eligo.index.native import NativeIndex
+from eligo.index.dynamic.pooled import PooledIndex, PooledScratch, largest_and_highest
 from eligo.index.registry import register
 from eligo.options import Option
 
@@ -52,31 +47,21 @@ USUAL_CAP = 200  # before any event was seen
 _PIECE = 1024  # rows inserted before the tree is adjusted
 
 
-class TreeScratch(Scratch):
-    """An event in coordinates, its keys, a stack of c-nodes, stretches of rows; it follows the tree as that grows."""
+class TreeScratch(PooledScratch):
+    """An event in coordinates, its keys, a stack of c-nodes, stretches of rows."""
 
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.attributes = self.entries = -1
-        self.stack = np.zeros(0, np.int64)
-        self.offsets = np.zeros(2, np.int64)
+    stack: I64 = np.zeros(0, np.int64)
 
     def fit(self, state: I64, entries: int) -> None:
-        """Room for a tree in this state, and an event of so many entries."""
-        if state[ATTRIBUTES] > self.attributes or entries > self.entries:
-            self.attributes = max(self.attributes, int(state[ATTRIBUTES]))
-            self.entries = max(self.entries, 2 * entries, 64)
-            self.sight = no_key_sight(self.attributes, self.entries)
+        if self.fit_event(int(state[ATTRIBUTES]), entries, int(state[HIGHEST])):
             self.keys = np.zeros(5 * self.entries, np.int64)
         if state[CLUSTERS] >= len(self.stack):
             room = 5 * int(state[CLUSTERS]) // 4 + 64
             self.stack, self.starts, self.ends = (np.zeros(room, np.int64) for _ in range(3))
-        if state[HIGHEST] > len(self.found):
-            self.found = np.zeros(5 * int(state[HIGHEST]) // 4 + 1024, np.int32)
 
 
 @register
-class BeTree(NativeIndex):
+class BeTree(PooledIndex):
     """Trees of p-nodes and buckets; nodes.py draws them."""
 
     name = "be-tree"
@@ -88,11 +73,11 @@ class BeTree(NativeIndex):
         "adapt": Option("all", "policies of self-adjustment that are on", choices=tuple(POLICY)),
     }
 
+    pools_type = Pools
+    scratch_type = TreeScratch
+
     def __init__(self, pools: Pools, strings: Strings) -> None:
-        self.pools = pools
-        self.strings = strings
-        self._known_strings = -1
-        self._follow_strings()
+        super().__init__(pools, strings)
         self._chosen = np.zeros(512, np.int64)
         self._carry = np.zeros(int(pools.state[LONGEST]), np.int64)
 
@@ -107,32 +92,12 @@ class BeTree(NativeIndex):
         pools.state[THETA] = round(100 * theta)
         return cls(pools, strings)
 
-    @classmethod
-    def revived(cls, strings: Strings, arrays: Arrays) -> BeTree:
-        return cls(Pools.restored(arrays), strings)
-
-    @classmethod
-    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None, **options: Any) -> BeTree:
-        tree = cls.empty(conjunctions.strings, **options)
-        words, offsets = rows_of(conjunctions.compiled)
-        tree._fill(words, offsets, len(conjunctions), len(conjunctions.spaces.space_count))
-        # It will not grow any more, so it needs no room for that.
-        arrays = {name: array.copy() for name, array in tree.arrays().items()}
-        return cls(Pools.restored(arrays), conjunctions.strings)
-
-    def _fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
+    def fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
         """As if they came one by one, with adjustment between them as a matcher does it."""
         for first in range(0, rows, _PIECE):
             stop = min(rows, first + _PIECE)
             self.insert(words, offsets, first, stop, attributes)
             self.adjust(4 * (stop - first))
-
-    @classmethod
-    def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> BeTree:
-        return cls.revived(conjunctions.strings, arrays)
-
-    def arrays(self) -> Arrays:
-        return self.pools.arrays()
 
     def notes(self) -> dict[str, object]:
         state, measures = self.pools.state, measure(self.pools)
@@ -153,11 +118,7 @@ class BeTree(NativeIndex):
     # -- changing
 
     def insert(self, words: I64, offsets: I64, first: int, stop: int, attributes: int) -> None:
-        if stop - first == 1:
-            largest, highest = int(offsets[stop] - offsets[first]), (int(words[offsets[first]]) >> 32) + 1
-        else:
-            largest = int(np.diff(offsets[first : stop + 1]).max(initial=0))
-            highest = int((words[offsets[first:stop]] >> 32).max(initial=-1)) + 1
+        largest, highest = largest_and_highest(words, offsets, first, stop)
         if largest > len(self._carry):
             self._carry = np.zeros(2 * largest, np.int64)
             self.pools.state[LONGEST] = 2 * largest
@@ -192,22 +153,7 @@ class BeTree(NativeIndex):
         scratch.fit(self.pools.state, events.widest)
         observe_events(self.pools.handle, events.handle, events.events, scratch.sight, scratch.keys)
 
-    def _follow_strings(self) -> None:
-        """A check may ask for a string that came after the handle was made."""
-        if len(self.strings) != self._known_strings:
-            self._known_strings = len(self.strings)
-            self._strings = make_string_handle(*self.strings.arrays())
-
     # -- searching
-
-    def scratch(self) -> TreeScratch:
-        made = TreeScratch()
-        made.fit(self.pools.state, 0)
-        return made
-
-    def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
-        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
-        return int(scratch.offsets[1])
 
     def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
         handle, s = events.handle, scratch
@@ -226,7 +172,7 @@ class BeTreeBatch(BeTree):
     summary = "BE-Tree with all conjunctions known in advance, so that the first are placed as well as the last (BE-B)"
     updates = "rebuild"
 
-    def _fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
+    def fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
         self.pools.make_room(attributes, 0, 0)
         foresee_rows(self.pools.handle, words, offsets, 0, rows, 1)
         self.insert(words, offsets, 0, rows, attributes)

@@ -7,13 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from eligo.compile.compiled import I64, Arrays
-from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.asking import make_string_handle
-from eligo.index.dynamic.writing import rows_of
-from eligo.index.native import NativeIndex
+from eligo.index.dynamic.pooled import PooledIndex, largest_and_highest
 from eligo.index.ps_tree.changing import adjust_rows, copy_row, delete_rows, foresee, insert_rows
 from eligo.index.ps_tree.choosing import FEW
 from eligo.index.ps_tree.covering import MOST_COVERED
@@ -35,16 +32,14 @@ _IN_TURN: I64 = np.zeros(0, np.int64)
 _PIECE = 16  # rows that are deleted before there is room made again
 
 
-class PsIndex(NativeIndex):
+class PsIndex(PooledIndex):
     """An index on PS-Trees; `search_many` is the kernel that searches it."""
 
     search_many: ClassVar[Any]
+    pools_type = Pools
 
     def __init__(self, pools: Pools, strings: Strings) -> None:
-        self.pools = pools
-        self.strings = strings
-        self._known_strings = -1
-        self._follow_strings()
+        super().__init__(pools, strings)
         self._carry = np.zeros(int(pools.state[LONGEST]) + 64, np.int64)
         self._spaces = np.empty((int(pools.state[ACCESSES]), MOST_COVERED + 64), np.int64)
         self._chosen, self._options = np.empty(16, np.int64), np.empty(FEW, np.int64)
@@ -58,25 +53,6 @@ class PsIndex(NativeIndex):
     @classmethod
     def empty(cls, strings: Strings, **options: Any) -> Self:
         return cls(cls.no_pools(**options), strings)
-
-    @classmethod
-    def revived(cls, strings: Strings, arrays: Arrays) -> Self:
-        return cls(Pools.restored(arrays), strings)
-
-    @classmethod
-    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None, **options: Any) -> Self:
-        index = cls.empty(conjunctions.strings, **options)
-        words, offsets = rows_of(conjunctions.compiled)
-        index.fill(words, offsets, len(conjunctions), len(conjunctions.spaces.space_count))
-        # It will not grow any more, so it needs no room for that.
-        return cls(Pools.restored({name: array.copy() for name, array in index.arrays().items()}), conjunctions.strings)
-
-    @classmethod
-    def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Self:
-        return cls.revived(conjunctions.strings, arrays)
-
-    def arrays(self) -> Arrays:
-        return self.pools.arrays()
 
     def common_notes(self) -> dict[str, object]:
         state = self.pools.state
@@ -93,11 +69,7 @@ class PsIndex(NativeIndex):
     # -- changing
 
     def insert(self, words: I64, offsets: I64, first: int, stop: int, attributes: int) -> None:
-        if stop - first == 1:
-            largest, highest = int(offsets[stop] - offsets[first]), (int(words[offsets[first]]) >> 32) + 1
-        else:
-            largest = int(np.diff(offsets[first : stop + 1]).max(initial=0))
-            highest = int((words[offsets[first:stop]] >> 32).max(initial=-1)) + 1
+        largest, highest = largest_and_highest(words, offsets, first, stop)
         self._insert(words, offsets, first, stop, _IN_TURN, (attributes, largest, highest))
 
     def fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
@@ -156,26 +128,7 @@ class PsIndex(NativeIndex):
         if words > len(self._carry):
             self._carry = np.zeros(2 * words, np.int64)
 
-    def _follow_strings(self) -> None:
-        """A check may ask for a string that came after the handle was made."""
-        if len(self.strings) != self._known_strings:
-            self._known_strings = len(self.strings)
-            self._strings = make_string_handle(*self.strings.arrays())
-
     # -- searching
-
-    @abstractmethod
-    def new_scratch(self) -> Any:
-        """A scratch that fits nothing yet."""
-
-    def scratch(self) -> Any:
-        made = self.new_scratch()
-        made.fit(self.pools.state, 0)
-        return made
-
-    def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
-        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
-        return int(scratch.offsets[1])
 
     def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
         handle, s = events.handle, scratch

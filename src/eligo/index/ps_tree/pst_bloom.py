@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from eligo.compile.compiled import I64
-from eligo.index.base import Scratch
-from eligo.index.dynamic.sight import no_key_sight
+from eligo.index.dynamic.pooled import PooledScratch
 from eligo.index.ps_tree.bloom_matching import make_work, search_many
 from eligo.index.ps_tree.family import PsIndex
 from eligo.index.ps_tree.pools import ATTRIBUTES, BY_DEPTH, COPIES, FORMS, HIGHEST, Pools
@@ -19,23 +18,14 @@ from eligo.options import Option
 _MOST_KEYS = 64  # spaces of an access predicate when it is inserted
 
 
-class BloomScratch(Scratch):
-    """An event in coordinates, the spaces that it lies in, the signatures to ask; it follows the index."""
+class BloomScratch(PooledScratch):
+    """An event in coordinates, the spaces that it lies in, the signatures to ask."""
 
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.attributes = self.entries = -1
-        self.offsets = np.zeros(2, np.int64)
-        self.copies = -1
-        self.work: Any = None
+    work: Any = None
+    copies = -1
 
     def fit(self, state: I64, entries: int) -> None:
-        """Room for an index in this state, and an event of so many entries."""
-        fresh = state[ATTRIBUTES] > self.attributes or entries > self.entries
-        if fresh:
-            self.attributes = max(self.attributes, int(state[ATTRIBUTES]))
-            self.entries = max(self.entries, 2 * entries, 32)
-            self.sight = no_key_sight(self.attributes, self.entries)
+        fresh = self.fit_event(int(state[ATTRIBUTES]), entries, int(state[HIGHEST]))
         if fresh or state[COPIES] > self.copies:
             self.copies = 5 * int(state[COPIES]) // 4 + 1024
             room = 16 * self.entries + 64
@@ -44,8 +34,6 @@ class BloomScratch(Scratch):
                 np.zeros(FORMS * max(self.attributes, 1), np.int32), np.empty(room + 2, np.int64),
                 np.empty(room + 2, np.int64), np.empty(self.copies + 1, np.int64),
             )  # fmt: skip
-        if state[HIGHEST] > len(self.found):
-            self.found = np.zeros(5 * int(state[HIGHEST]) // 4 + 1024, np.int32)
 
 
 @register
@@ -60,6 +48,7 @@ class PstBloom(PsIndex):
         ),
     }
     search_many = staticmethod(search_many)
+    scratch_type = BloomScratch
 
     @classmethod
     def no_pools(cls, *, signatures: int = 1) -> Pools:
@@ -72,6 +61,3 @@ class PstBloom(PsIndex):
             "entries of lists": int(state[COPIES]),
             "always verified": int(state[BY_DEPTH]),
         }
-
-    def new_scratch(self) -> BloomScratch:
-        return BloomScratch()

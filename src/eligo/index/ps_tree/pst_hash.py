@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from eligo.compile.compiled import I64
-from eligo.index.base import Scratch
-from eligo.index.dynamic.sight import no_key_sight
+from eligo.index.dynamic.pooled import PooledScratch
 from eligo.index.ps_tree.family import PsIndex
 from eligo.index.ps_tree.hash_matching import make_work, search_many
 from eligo.index.ps_tree.pools import ACCESSES, ATTRIBUTES, BY_DEPTH, COPIES, HIGHEST, KEYS, SPACES, Pools
@@ -19,25 +18,16 @@ from eligo.options import Option
 _MOST_PAIRS = 1 << 20  # keys of two spaces that are looked for; beyond, all rows are verified
 
 
-class HashScratch(Scratch):
-    """An event in coordinates, the spaces that it lies in, keys, and stretches of rows; it follows the index."""
+class HashScratch(PooledScratch):
+    """An event in coordinates, the spaces that it lies in, keys, and stretches of rows."""
 
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.attributes = self.entries = -1
-        self.offsets = np.zeros(2, np.int64)
-        self.work: Any = None
-        self.here = np.zeros(0, np.uint64)
-        self.copies = -1
+    work: Any = None
+    here = np.zeros(0, np.uint64)
+    copies = -1
 
     def fit(self, state: I64, entries: int) -> None:
-        """Room for an index in this state, and an event of so many entries."""
-        if state[ATTRIBUTES] > self.attributes or entries > self.entries:
-            self.attributes = max(self.attributes, int(state[ATTRIBUTES]))
-            self.entries = max(self.entries, 2 * entries, 32)
-            self.sight = no_key_sight(self.attributes, self.entries)
-            self.work = None
-        if self.work is None or state[SPACES] > 64 * len(self.here) or state[COPIES] > self.copies:
+        fresh = self.fit_event(int(state[ATTRIBUTES]), entries, int(state[HIGHEST]))
+        if fresh or state[SPACES] > 64 * len(self.here) or state[COPIES] > self.copies:
             self.copies = 5 * int(state[COPIES]) // 4 + 1024
             room = 16 * self.entries + 64
             pairs = min(room * room, _MOST_PAIRS)
@@ -47,8 +37,6 @@ class HashScratch(Scratch):
                 np.empty(pairs, np.int64), np.empty(pairs + room, np.int64), self.here,
                 np.empty(self.copies + 1, np.int64), np.empty(self.copies + 1, np.int64),
             )  # fmt: skip
-        if state[HIGHEST] > len(self.found):
-            self.found = np.zeros(5 * int(state[HIGHEST]) // 4 + 1024, np.int32)
 
 
 @register
@@ -64,6 +52,7 @@ class PstHash(PsIndex):
     }
 
     search_many = staticmethod(search_many)
+    scratch_type = HashScratch
 
     @classmethod
     def no_pools(cls, *, accesses: int = 2, crowd: int = 2048, max_keys: int = 64) -> Pools:
@@ -79,6 +68,3 @@ class PstHash(PsIndex):
             "rules by access predicates": ", ".join(f"{n}: {int(state[BY_DEPTH + n]):,}" for n in depths),
             "always verified": int(state[BY_DEPTH]),
         }
-
-    def new_scratch(self) -> HashScratch:
-        return HashScratch()

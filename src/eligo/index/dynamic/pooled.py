@@ -1,0 +1,101 @@
+"""What indexes of rows have in common: pools that grow, strings that come later, searches that write to a scratch."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from eligo.compile.compiled import I64, Arrays
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
+from eligo.index.base import Scratch
+from eligo.index.dynamic.asking import make_string_handle
+from eligo.index.dynamic.sight import no_key_sight
+from eligo.index.dynamic.writing import rows_of
+from eligo.index.native import NativeIndex
+
+
+class PooledScratch(Scratch):
+    """What searches write to: an event in coordinates, and what else the index needs; it follows the index."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.attributes = self.entries = -1
+        self.offsets = np.zeros(2, np.int64)
+
+    def fit_event(self, attributes: int, entries: int, highest: int) -> bool:
+        """Room for events of so many entries, and for all conjunctions; whether that of events is new."""
+        if highest > len(self.found):
+            self.found = np.zeros(5 * highest // 4 + 1024, np.int32)
+        if attributes <= self.attributes and entries <= self.entries:
+            return False
+        self.attributes = max(self.attributes, attributes)
+        self.entries = max(self.entries, 2 * entries, 32)
+        self.sight = no_key_sight(self.attributes, self.entries)
+        return True
+
+    @abstractmethod
+    def fit(self, state: I64, entries: int) -> None:
+        """Room for an index in this state, and an event of so many entries."""
+
+
+class PooledIndex(NativeIndex):
+    """An index whose arrays are those of its pools."""
+
+    pools_type: ClassVar[Any]
+    scratch_type: ClassVar[type[PooledScratch]]
+
+    def __init__(self, pools: Any, strings: Strings) -> None:
+        self.pools = pools
+        self.strings = strings
+        self._known_strings = -1
+        self._follow_strings()
+
+    @classmethod
+    def revived(cls, strings: Strings, arrays: Arrays) -> Self:
+        return cls(cls.pools_type.restored(arrays), strings)
+
+    @classmethod
+    def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Self:
+        return cls.revived(conjunctions.strings, arrays)
+
+    @classmethod
+    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None, **options: Any) -> Self:
+        index: Any = cls.empty(conjunctions.strings, **options)
+        words, offsets = rows_of(conjunctions.compiled)
+        index.fill(words, offsets, len(conjunctions), len(conjunctions.spaces.space_count))
+        # It will not grow any more, so it needs no room for that.
+        return cls.revived(conjunctions.strings, {name: array.copy() for name, array in index.arrays().items()})
+
+    @abstractmethod
+    def fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
+        """Insert all rows into an empty index."""
+
+    def arrays(self) -> Arrays:
+        return self.pools.arrays()  # type: ignore[no-any-return]
+
+    def scratch(self) -> Any:
+        made = self.scratch_type()
+        made.fit(self.pools.state, 0)
+        return made
+
+    def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
+        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
+        return int(scratch.offsets[1])
+
+    def _follow_strings(self) -> None:
+        """A check may ask for a string that came after the handle was made."""
+        if len(self.strings) != self._known_strings:
+            self._known_strings = len(self.strings)
+            self._strings = make_string_handle(*self.strings.arrays())
+
+
+def largest_and_highest(words: I64, offsets: I64, first: int, stop: int) -> tuple[int, int]:
+    """Words of the largest of rows first … stop-1, and the highest number of a conjunction, plus 1."""
+    if stop - first == 1:
+        return int(offsets[stop] - offsets[first]), (int(words[offsets[first]]) >> 32) + 1
+    largest = int(np.diff(offsets[first : stop + 1]).max(initial=0))
+    return largest, int((words[offsets[first:stop]] >> 32).max(initial=-1)) + 1
