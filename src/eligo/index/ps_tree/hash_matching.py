@@ -198,7 +198,10 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
         rows, counters[0] = all_rows(t, starts, ends, counters[0])
         single = False
     # Of an event with several values of an attribute a rule may be found by several of them.
-    some = found if single else np.empty(t.state[COPIES], np.int32)
+    room = np.int64(0)
+    for i in range(0 if single else rows):
+        room += ends[i] - starts[i]  # a row is a word at least
+    some = found if single else np.empty(room, np.int32)
     stop = verify_rows(t.words, starts, ends, rows, single, s, e, strings, some, k if single else 0, counters)
     return stop if single else once_each(some[:stop], found, k)
 
