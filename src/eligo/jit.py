@@ -91,7 +91,7 @@ def _compiled(function: Callable[..., Any]) -> Any:
 def _call_plainly(choose: Callable[..., Any], args: Iterable[Any], kws: dict[str, Any]) -> Any:
     """Which version of a kernel another calls with these types: one for all whole numbers.
 
-    Numba would compile one for each literal, and one more for a variable that begins as a literal: a third of all.
+    Numba would compile one for each literal, and one more for a variable that begins as a literal: a quarter more work.
     """
     plain: Callable[[Any], Any] = types.unliteral
     return choose(tuple(map(plain, args)), {name: plain(kind) for name, kind in kws.items()})
