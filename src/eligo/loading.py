@@ -5,34 +5,21 @@ Every change happens whole or not at all. What can fail (reading, ids, limits) c
 
 from __future__ import annotations
 
-import gc
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-
 from eligo.bulk import rows_of
-from eligo.errors import (
-    DuplicateRuleError,
-    EligoError,
-    LimitError,
-    RuleSyntaxError,
-    RuleTypeError,
-    UnknownRuleError,
-)
-from eligo.language import Limits, Node, Predicate, Quantified, parse, read, render
+from eligo.errors import EligoError, UnknownRuleError
+from eligo.language import Limits, Node, parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued
-from eligo.language.tree import leaves
+from eligo.reading import KINDS, NOTHING, check_id, duplicate, read_rule, tags_of, weight_of, without_collector
 from eligo.rule import Reject
 from eligo.segments.pending import Pending
 from eligo.segments.rule_table import RuleId, is_id
 from eligo.segments.rules import Place, Rules
-
-_NOTHING: frozenset[str] = frozenset()
 
 
 class Loader:
@@ -44,16 +31,16 @@ class Loader:
         self.id_type: type | None = None
 
     def add(self, rule: RuleId, expression: object, weight: object, tags: object, replace: bool) -> None:
-        root, text, containing = self._read(expression)
-        number, labels = _weight(weight), _tags(tags)
+        root, text, containing = read_rule(expression, self._limits)
+        number, labels = weight_of(weight), tags_of(tags)
         rules = self._rules
         expected = rules.multi | containing
         early = normalize(root, multi=expected, absent=rules.absent)  # a large rule should not hold the lock for long
         with rules.lock:
-            self._check_id(rule, self.id_type)
+            check_id(rule, self.id_type)
             known = rules.find(rule)
             if known is not None and not replace:
-                raise _duplicate(rule)
+                raise duplicate(rule)
             gone = self._containing_at(known)
             multi = self._multi_after(containing, gone)
             normal = early if multi == expected else normalize(root, multi=multi, absent=rules.absent)
@@ -71,7 +58,7 @@ class Loader:
         with rules.lock:
             place = self.place(rule)
             gone = self._containing_at(place)
-            with self._containing_changes(_NOTHING, gone):
+            with self._containing_changes(NOTHING, gone):
                 # It is looked up again where rules may have been compiled anew.
                 rules.remove(self.place(rule) if gone else place)
             if rules.count == 0:
@@ -87,13 +74,13 @@ class Loader:
     def unknown(self, rule: object) -> UnknownRuleError:
         hint = ""
         if self.id_type is not None and type(rule) is not self.id_type:
-            hint = f"; here an id is {_KINDS[self.id_type]}"
+            hint = f"; here an id is {KINDS[self.id_type]}"
         return UnknownRuleError(f"there is no rule {rule!r:.60}{hint}")
 
     def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
         rules = self._rules
         rejects: list[Reject] = []
-        with rules.lock, rules.quietly(), _without_collector():
+        with rules.lock, rules.quietly(), without_collector():
             containing_before, multi_before = Counter(rules.containing), rules.multi
             parts = [rules.new_pending()]
             became_multi: dict[str, int] = {}
@@ -106,12 +93,12 @@ class Loader:
                         if isinstance(given, EligoError):
                             raise given
                         rule, expression, weight, tags = given
-                        self._check_id(rule, id_type)
+                        check_id(rule, id_type)
                         known = None if rule in seen else rules.find(rule)
                         if not replace and (known is not None or rule in seen):
-                            raise _duplicate(rule)
-                        root, text, containing = self._read(expression)
-                        number, labels = _weight(weight), _tags(tags)
+                            raise duplicate(rule)
+                        root, text, containing = read_rule(expression, self._limits)
+                        number, labels = weight_of(weight), tags_of(tags)
                         multi = rules.multi | containing if containing else rules.multi
                         normal = normalize(root, multi=multi, absent=rules.absent)
                         self._check_size(normal)
@@ -160,41 +147,19 @@ class Loader:
 
     # -- parts
 
-    def _read(self, expression: object) -> tuple[Node, str, frozenset[str]]:
-        """Tree and text of a rule, and the attributes that it uses with `contains`."""
-        if isinstance(expression, str):
-            if expression[:1] == "{":  # no rule text begins so: it is the JSON form, still encoded
-                return self._read(_decoded(expression))
-            root = parse(expression, self._limits)
-            words = expression.lower()
-            if "exists" in words or "forall" in words:
-                for leaf in leaves(root):
-                    if isinstance(leaf, Quantified):
-                        raise _join(leaf)
-            return root, expression, multi_valued(root) if "contains" in words else _NOTHING
-        root = read(expression, self._limits)
-        containing = set()
-        for leaf in leaves(root):
-            if isinstance(leaf, Predicate):
-                if leaf.operator[:8] == "contains":
-                    containing.add(leaf.attribute)
-            elif isinstance(leaf, Quantified):
-                raise _join(leaf)
-        return root, render(root), frozenset(containing)
-
     def _check_size(self, normal: Node) -> None:
         """Refuse a rule in normal form that is more than the evaluator takes."""
         recipe = self._rules.recipe
         recipe.evaluator.check(normal, **recipe.settings)
 
     def _containing(self, text: str) -> frozenset[str]:
-        return multi_valued(parse(text, self._limits)) if "contains" in text.lower() else _NOTHING
+        return multi_valued(parse(text, self._limits)) if "contains" in text.lower() else NOTHING
 
     def _containing_at(self, place: Place | None) -> frozenset[str]:
         """The attributes that the rule at a place uses with `contains`, as far as any rule does."""
         rules = self._rules
         if place is None or not rules.containing:
-            return _NOTHING
+            return NOTHING
         return self._containing(rules.rule_at(place).expression)
 
     def _multi_after(self, comes: frozenset[str], gone: frozenset[str]) -> frozenset[str]:
@@ -250,78 +215,6 @@ class Loader:
             again.add(rule.id, normal, rule.expression, rule.weight, rule.tags, sequence)
         if again.rows:
             rules.extend([rules.made(*again.finish())])
-
-    def _check_id(self, rule: object, kind: type | None) -> None:
-        if type(rule) is not str and type(rule) is not int:
-            raise RuleTypeError(
-                f"a rule's id is a string or an integer, not {rule!r:.60} ({type(rule).__name__})"
-                if rule is not None
-                else "the rule has no id (null)"
-            )
-        if kind is not None and type(rule) is not kind:
-            raise RuleTypeError(f"rule {rule!r:.60}: ids are of one kind, and the first rule's id is {_KINDS[kind]}")
-        if not is_id(rule):
-            if isinstance(rule, int):
-                raise RuleTypeError(f"rule {rule!r:.60}: an integer id has at most 64 bits; use a string")
-            raise RuleTypeError(f"rule {rule!r:.60}: the id is no valid Unicode text (a lone surrogate)")
-
-
-_KINDS = {str: "a string", int: "an integer"}
-
-
-def _decoded(text: str) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise RuleSyntaxError(f"the rule begins with {{ but is no JSON: {error}") from None
-    except RecursionError:
-        raise LimitError("the rule begins with { and is nested too deeply for JSON: split it") from None
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """No garbage collection meanwhile: a bulk load makes no cycles, and a round over millions of objects takes long."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def _join(leaf: Quantified) -> RuleTypeError:
-    return RuleTypeError(
-        f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and a Matcher has none",
-        hint="leave the quantifier out of this rule",
-    )
-
-
-def _weight(weight: Any) -> float:
-    if weight is None:
-        return 1.0
-    try:
-        number = float(weight)
-    except (TypeError, ValueError, OverflowError):
-        raise RuleTypeError(f"a weight is a number that fits a float, not {weight!r:.60}") from None
-    if isinstance(weight, bool) or not math.isfinite(number):
-        raise RuleTypeError(f"a weight is a finite number, not {weight!r}")
-    return number
-
-
-def _tags(tags: Any) -> tuple[str, ...]:
-    if not tags:
-        return ()
-    labels = (tags,) if isinstance(tags, str) else tuple(tags) if isinstance(tags, Iterable) else (tags,)
-    for label in labels:
-        if not isinstance(label, str) or not is_id(str(label)):
-            raise RuleTypeError(f"tags are strings of valid Unicode, not {label!r:.60}")
-    return labels
-
-
-def _duplicate(rule: RuleId) -> DuplicateRuleError:
-    return DuplicateRuleError(f"there is a rule {rule!r} already: replace=True puts the new one in its place")
 
 
 def _id_of(given: Any) -> object:

@@ -1,0 +1,121 @@
+"""One rule as somebody gives it, checked: expression, id, weight, tags. Knows no rule set; what it says about a bad
+rule is the same for a matcher, a bulk load and a task on Spark.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleSyntaxError, RuleTypeError
+from eligo.language import Limits, Node, Predicate, Quantified, parse, read, render
+from eligo.language.reference import multi_valued
+from eligo.language.tree import leaves
+from eligo.segments.rule_table import RuleId, is_id
+
+NOTHING: frozenset[str] = frozenset()
+KINDS = {str: "a string", int: "an integer"}
+
+
+def no_documents(leaf: Quantified) -> EligoError:
+    """What is said about a join where there are no documents."""
+    return RuleTypeError(
+        f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and a Matcher has none",
+        hint="leave the quantifier out of this rule",
+    )
+
+
+def read_rule(
+    expression: object, limits: Limits, refused: Callable[[Quantified], EligoError] = no_documents
+) -> tuple[Node, str, frozenset[str]]:
+    """Tree and text of a rule, and the attributes that it uses with `contains`; `refused` words what a join gets."""
+    if isinstance(expression, str):
+        if expression[:1] == "{":  # no rule text begins so: it is the JSON form, still encoded
+            return read_rule(_decoded(expression), limits, refused)
+        root = parse(expression, limits)
+        words = expression.lower()
+        if "exists" in words or "forall" in words:
+            for leaf in leaves(root):
+                if isinstance(leaf, Quantified):
+                    raise refused(leaf)
+        return root, expression, multi_valued(root) if "contains" in words else NOTHING
+    root = read(expression, limits)
+    containing = set()
+    for leaf in leaves(root):
+        if isinstance(leaf, Predicate):
+            if leaf.operator[:8] == "contains":
+                containing.add(leaf.attribute)
+        elif isinstance(leaf, Quantified):
+            raise refused(leaf)
+    return root, render(root), frozenset(containing)
+
+
+def check_id(rule: object, kind: type | None) -> None:
+    """Refuse what is no id, or is not of the kind of the others."""
+    if type(rule) is not str and type(rule) is not int:
+        raise RuleTypeError(
+            f"a rule's id is a string or an integer, not {rule!r:.60} ({type(rule).__name__})"
+            if rule is not None
+            else "the rule has no id (null)"
+        )
+    if kind is not None and type(rule) is not kind:
+        raise RuleTypeError(f"rule {rule!r:.60}: ids are of one kind, and the first rule's id is {KINDS[kind]}")
+    if not is_id(rule):
+        if isinstance(rule, int):
+            raise RuleTypeError(f"rule {rule!r:.60}: an integer id has at most 64 bits; use a string")
+        raise RuleTypeError(f"rule {rule!r:.60}: the id is no valid Unicode text (a lone surrogate)")
+
+
+def weight_of(weight: Any) -> float:
+    """The weight as a number; 1 if there is none."""
+    if weight is None:
+        return 1.0
+    try:
+        number = float(weight)
+    except (TypeError, ValueError, OverflowError):
+        raise RuleTypeError(f"a weight is a number that fits a float, not {weight!r:.60}") from None
+    if isinstance(weight, bool) or not math.isfinite(number):
+        raise RuleTypeError(f"a weight is a finite number, not {weight!r}")
+    return number
+
+
+def tags_of(tags: Any) -> tuple[str, ...]:
+    """The tags: one string, or several."""
+    if not tags:
+        return ()
+    labels = (tags,) if isinstance(tags, str) else tuple(tags) if isinstance(tags, Iterable) else (tags,)
+    for label in labels:
+        if not isinstance(label, str) or not is_id(str(label)):
+            raise RuleTypeError(f"tags are strings of valid Unicode, not {label!r:.60}")
+    return labels
+
+
+def duplicate(rule: RuleId) -> DuplicateRuleError:
+    return DuplicateRuleError(f"there is a rule {rule!r} already: replace=True puts the new one in its place")
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """No garbage collection meanwhile: a bulk load makes no cycles, and a round over millions of objects takes long."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _decoded(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise RuleSyntaxError(f"the rule begins with {{ but is no JSON: {error}") from None
+    except RecursionError:
+        raise LimitError("the rule begins with { and is nested too deeply for JSON: split it") from None
