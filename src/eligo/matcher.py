@@ -155,6 +155,16 @@ class Matcher:
         """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
         return self._rules.view.top(event, self._buffer(), tags, k)
 
+    def top_batch(self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None) -> pa.Table:
+        """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
+        kind = self.rule_type
+        schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
+        batches = [
+            pa.RecordBatch.from_arrays([pa.array(number), ids.cast(kind), pa.array(weight)], schema=schema)
+            for number, ids, weight in self._rules.view.best(events, tags, max(k, 0))
+        ]
+        return pa.Table.from_batches(batches, schema)
+
     def explain(self, event: Mapping[str, Any], rule: RuleId) -> Explanation:
         """Why the event makes that rule true, or why not: print the result."""
         text = self.get(rule).expression

@@ -73,6 +73,20 @@ def test_top_is_by_weight_then_by_order(m: Matcher) -> None:
     assert m.top({}, k=3) == []
 
 
+@pytest.mark.parametrize("index", ["propagation", "be-tree"])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_best_of_many_events_are_those_of_one(index: str, parts: int) -> None:
+    m = Matcher(index=index)
+    rules = [(f"r{i}", f"a >= {i % 7}", float(i % 4), [f"t{i % 2}"]) for i in range(60)]
+    for part in range(parts):
+        m.add_many(rules[part::parts])
+    some: list[dict[str, Any]] = [{"a": 3}, {}, {"a": -1}, {"a": 9}, {"a": 0}]
+    for k, tags in ((3, None), (100, None), (5, ["t1"]), (0, None)):
+        found = m.top_batch(some, k, tags=tags)
+        rows = list(zip(*(found[name].to_pylist() for name in ("event", "rule", "weight")), strict=True))
+        assert rows == [(i, *best) for i, event in enumerate(some) for best in m.top(event, k, tags=tags)]
+
+
 def test_len_in_get_iter(m: Matcher) -> None:
     assert len(m) == 3
     assert "adult" in m

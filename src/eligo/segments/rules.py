@@ -80,6 +80,10 @@ class View(ABC):
         """
 
     @abstractmethod
+    def best(self, events: Any, tags: Iterable[str] | None, k: int) -> Iterator[tuple[I64, pa.Array, F64]]:
+        """Slices of the answer: event numbers, and the ids and weights of their best k matches as `top` gives them."""
+
+    @abstractmethod
     def rule(self, rule: object) -> Rule | None:
         """The rule with that id; None if there is none, or if no rule's id could be that."""
 

@@ -7,12 +7,14 @@ update or nothing of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from eligo.compile.compiled import F64, I64, U8
+from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.errors import OptionError
@@ -144,25 +146,64 @@ class SegmentsView(View):
         for first, buffer in encoded_slices(events, self.encoder):
             if inspect is not None:
                 inspect(buffer)
-            numbers: list[I64] = []
-            sequences: list[I64] = []
-            ids: list[pa.Array] = []
-            for segment, mask in zip(self.segments, allowed, strict=True):
-                ends, rows = segment.match_batch(buffer, mask)
-                if len(rows):
-                    numbers.append(np.repeat(np.arange(first, first + buffer.events), np.diff(ends)))
-                    sequences.append(segment.table.sequence[rows])
-                    ids.append(segment.table.id_array().take(pa.array(rows)))
-            if not numbers:
+            found = self._matches(first, buffer, allowed)
+            if not found:
                 continue
-            number, rules = numbers[0], ids[0]
-            if len(numbers) > 1:
-                number = np.concatenate(numbers)
-                order = np.lexsort((np.concatenate(sequences), number))
+            number, rules = found[0].numbers, found[0].ids()
+            if len(found) > 1:
+                number = np.concatenate([part.numbers for part in found])
+                order = np.lexsort((np.concatenate([part.sequence() for part in found]), number))
                 number = number[order]
-                rules = pa.concat_arrays(ids).take(pa.array(order))
+                rules = pa.concat_arrays([rules, *(part.ids() for part in found[1:])]).take(pa.array(order))
             if limit is not None:
-                starts = np.searchsorted(number, number)  # number is ascending: each event's first row
-                kept = np.arange(len(number)) - starts < limit
+                kept = _first(number, limit)
                 number, rules = number[kept], rules.filter(pa.array(kept))
             yield number, rules
+
+    def best(self, events: Any, tags: Iterable[str] | None, k: int) -> Iterator[tuple[I64, pa.Array, F64]]:
+        allowed = self.allowed(tags)
+        for first, buffer in encoded_slices(events, self.encoder):
+            found = self._matches(first, buffer, allowed)
+            if not found:
+                continue
+            number = np.concatenate([part.numbers for part in found])
+            weight = np.concatenate([part.weight() for part in found])
+            order = np.lexsort((np.concatenate([part.sequence() for part in found]), -weight, number))
+            order = order[_first(number[order], k)]
+            rules = pa.concat_arrays([part.ids() for part in found]).take(pa.array(order))
+            yield number[order], rules, weight[order]
+
+    def _matches(self, first: int, buffer: EventBuffer, allowed: tuple[U8, ...]) -> list[_Found]:
+        """What the events of a buffer match in each segment with a match; the first of them has the number `first`."""
+        found = []
+        for segment, mask in zip(self.segments, allowed, strict=True):
+            ends, rows = segment.match_batch(buffer, mask)
+            if len(rows):
+                numbers = np.repeat(np.arange(first, first + buffer.events), np.diff(ends))
+                found.append(_Found(segment.table, numbers, rows))
+        return found
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Matches of one segment: the number of the event, ascending, and the row of the rule."""
+
+    table: RuleTable
+    numbers: I64
+    rows: I32
+
+    def ids(self) -> pa.Array:
+        return self.table.id_array().take(pa.array(self.rows))
+
+    def sequence(self) -> I64:
+        return self.table.sequence[self.rows]
+
+    def weight(self) -> F64:
+        return self.table.weight[self.rows]
+
+
+def _first(number: I64, most: int) -> NDArray[np.bool_]:
+    """Of each event's rows, which stand together, whether they are among the first so many."""
+    starts = np.searchsorted(number, number)
+    kept: NDArray[np.bool_] = np.arange(len(number)) - starts < most
+    return kept

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import ATTRIBUTES, events, expressions
 
 import eligo
 from eligo.compile.attributes import Attributes
@@ -22,7 +24,6 @@ from eligo.segments.pending import Pending
 from eligo.segments.pieces import Piece, join_pieces, make_piece, restore_piece
 from eligo.segments.rule_set import RuleSet
 from eligo.store.arrays import map_arrays, write_arrays
-from tests.strategies import ATTRIBUTES, events, expressions
 
 MULTI = frozenset("c")
 
@@ -41,7 +42,7 @@ def joined(pieces: list[Piece], cuts: list[int], index: str = "propagation") -> 
     data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
     rules.adopt(attributes, Strings((data, offsets, slots)))
     ends = [0, *sorted(cuts), BUCKETS]
-    for first, stop in zip(ends, ends[1:], strict=False):
+    for first, stop in pairwise(ends):
         segment = join_pieces(list(zip(pieces, numbers, strict=True)), rules.recipe, first, stop)
         if segment is not None:
             assert (np.diff(segment.table.sequence) > 0).all()
@@ -88,10 +89,10 @@ def test_equal_conjunctions_of_different_pieces_become_one(tmp_path: Any) -> Non
 
 def test_equal_rules_are_in_one_bucket_whatever_their_piece() -> None:
     first = piece_of([(1, eligo.language.parse("b = 'q' and a like 'x%y'"))])
-    other = piece_of(
-        [(0, eligo.language.parse("z = 'first'")), (7, eligo.language.parse("a like 'x%y' and b = 'q'"))]
-    )
-    place = [int(np.searchsorted(piece.bucket_offsets, row, "right")) for piece, row in ((first, 0), (other, 0), (other, 1))]
+    other = piece_of([(0, eligo.language.parse("z = 'first'")), (7, eligo.language.parse("a like 'x%y' and b = 'q'"))])
+    place = [
+        int(np.searchsorted(piece.bucket_offsets, row, "right")) for piece, row in ((first, 0), (other, 0), (other, 1))
+    ]
     assert place[0] in place[1:]
 
 

@@ -105,8 +105,27 @@ class LivingView(View):
 
         Where rules change all the time it never does, and some events are encoded inside.
         """
-        names = None if tags is None else wanted_tags(tags)
         most = -1 if limit is None else limit
+        for number, ids, _ in self._slices(events, tags, most, inspect, moved_on):
+            yield number, _array(ids)
+
+    def best(self, events: Any, tags: Iterable[str] | None, k: int) -> Iterator[tuple[I64, pa.Array, F64]]:
+        for number, ids, weight in self._slices(events, tags, -1):
+            order = np.lexsort((-weight, number))  # stable: ties stay in the order of adding
+            starts = np.searchsorted(number, number[order])
+            order = order[np.arange(len(order)) - starts < k]
+            yield number[order], _array(ids).take(pa.array(order)), weight[order]
+
+    def _slices(
+        self,
+        events: Any,
+        tags: Iterable[str] | None,
+        most: int,
+        inspect: Callable[[EventBuffer], None] | None = None,
+        moved_on: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[I64, Ids, F64]]:
+        """Event numbers, and the ids and weights of what they match."""
+        names = None if tags is None else wanted_tags(tags)
         structure = self._structure
         for first, part in slices(events):
             done, hurried = 0, False
@@ -129,10 +148,10 @@ class LivingView(View):
                         if moved_on is not None:
                             moved_on()
                         counts, rows = self._many(buffer, at, names, most)
-                        ids = self._ids(rows)
+                        ids, weight = self._ids(rows), structure.pools.weight[rows]
                     if len(rows):
                         start = first + done + at
-                        yield np.repeat(np.arange(start, start + len(counts)), counts), _array(ids)
+                        yield np.repeat(np.arange(start, start + len(counts)), counts), ids, weight
                     at += len(counts)
                 done += at
 
