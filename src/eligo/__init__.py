@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
     from eligo.matcher import Matcher
     from eligo.rule import Reject, Rule
-    from eligo.store.snapshot import open_snapshot as open
+    from eligo.store.opening import open_rules as open
 
 __version__ = version("eligo")
 
@@ -38,7 +38,7 @@ _LATER = {
     "Matcher": "eligo.matcher",
     "Reject": "eligo.rule",
     "Rule": "eligo.rule",
-    "open": "eligo.store.snapshot",
+    "open": "eligo.store.opening",
 }
 _MODULES = ("exchange",)
 
@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
     module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module 'eligo' has no attribute {name!r}")
-    value = getattr(import_module(module), "open_snapshot" if name == "open" else name)
+    value = getattr(import_module(module), "open_rules" if name == "open" else name)
     globals()[name] = value
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from eligo import EligoError, EventError, SnapshotError, spark
 from eligo.spark import worker
+from eligo.spark.rule_sets import Source
 
 pytestmark = pytest.mark.spark
 
@@ -60,18 +62,19 @@ def test_columns_of_other_types_in_another_order(session: Any, snapshot: Any) ->
 
 
 def test_a_worker_refuses_columns_in_another_order_than_planned() -> None:
-    plan = worker.Plan("unused", "unused", ("a",), (("b", 1),), 2, "exploded", False)
+    plan = worker.Plan(Source("unused"), ("a",), (("b", 1),), 2, "exploded", False)
     swapped = pa.record_batch({"c1": ["x"], "c0": ["y"]})
     with pytest.raises(RuntimeError, match="planned were"):
         next(worker.run(plan, iter([swapped])))
 
 
 def test_only_what_is_needed_crosses_into_python(session: Any, snapshot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("eligo.spark.match")
     _, path = snapshot([("r", "user.age > 1 and `a.b` = 2")])
     events = session.createDataFrame([], "id long, wide string, `a.b` int, user struct<age: int, other: string>")
     seen: list[worker.Plan] = []
-    original = worker.Plan
-    monkeypatch.setattr(worker, "Plan", lambda **fields: seen.append(original(**fields)) or seen[-1])
+    original = module.matched_by
+    monkeypatch.setattr(module, "matched_by", lambda df, plan, answer: seen.append(plan) or original(df, plan, answer))
     spark.match(events, path, keep=["id"])
     assert seen[0].kept == ("id",)
     assert {name for name, _ in seen[0].attributes} == {"user.age", "a.b"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import pytest
 
 from eligo import SnapshotError, spark
-from eligo.spark import worker
+from eligo.spark import rule_sets
+from eligo.spark.rule_sets import Source, manifest_hash, opened
 
 pytestmark = pytest.mark.spark
 
@@ -30,17 +32,18 @@ def test_a_query_planned_with_the_old_snapshot_never_reads_the_new_one(session: 
 
 
 def test_a_process_opens_a_snapshot_once_and_forgets_the_oldest(snapshot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_snapshots", type(worker._snapshots)())
+    monkeypatch.setattr(rule_sets, "_matchers", OrderedDict())
     paths = [snapshot([("r", f"x = {i}")], name=f"s{i}")[1] for i in range(6)]
-    first = worker.open_snapshot(paths[0], worker.manifest_hash(paths[0]))
-    assert worker.open_snapshot(paths[0], worker.manifest_hash(paths[0])) is first
-    for path in paths[1:]:
-        worker.open_snapshot(path, worker.manifest_hash(path))
-    assert len(worker._snapshots) == 4
-    assert worker.open_snapshot(paths[0], worker.manifest_hash(paths[0])) is not first
+    sources = [Source(path, manifest_hash(path)) for path in paths]
+    first = opened(sources[0], 0, False)
+    assert opened(sources[0], 0, False) is first
+    for source in sources[1:]:
+        opened(source, 0, False)
+    assert len(rule_sets._matchers) == 4
+    assert opened(sources[0], 0, False) is not first
 
 
 def test_another_manifest_is_refused(snapshot: Any) -> None:
     _, path = snapshot([("r", "x = 1")])
     with pytest.raises(SnapshotError, match="run the query again"):
-        worker.open_snapshot(path, "0" * 64)
+        opened(Source(path, "0" * 64), 0, False)

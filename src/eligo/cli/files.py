@@ -65,7 +65,8 @@ class Source:
 
 
 def is_snapshot(path: str) -> bool:
-    return os.path.isfile(os.path.join(path, "manifest.json"))
+    """Whether a folder holds rules that can be opened: a plain snapshot, or versions."""
+    return any(os.path.isfile(os.path.join(path, name)) for name in ("manifest.json", "CURRENT"))
 
 
 def source(path: str, given: str | None = None, option: str = "--format") -> Source:

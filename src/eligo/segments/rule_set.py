@@ -74,10 +74,12 @@ class RuleSet(Rules):
         self.recipe.attributes, self.recipe.strings = attributes, strings
         self.pending = self.new_pending()
 
-    def restore(self, segments: Sequence[Segment]) -> None:
-        """Take segments as they were saved."""
-        for segment in segments:
+    def restore(self, segments: Sequence[Segment], alive: Sequence[U8] = ()) -> None:
+        """Take segments as they were saved, with masks of what is alive in them, if there are any."""
+        for segment, mask in zip(segments, alive or [ALL] * len(segments), strict=True):
             self._append(segment)
+            self.alive[-1] = mask
+            self.dead[-1] = int(len(mask) - mask.sum())
 
     # -- reading
 

@@ -7,12 +7,14 @@
     tag_offsets, tag              tags of a rule as numbers of tag_name_offsets / tag_name_data
     slots                         hash of the id to row + 1, linear probing, at most half full
 
+Where texts lie in a table beside, a subclass has locators in `text_data` and finds them there (`store/tables.py`).
+
 No Python object stands for a rule: ten million rules would otherwise stop the process at every garbage collection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, TypeGuard
@@ -68,7 +70,20 @@ class RuleTable:
         return len(self.ids) == 0 and len(self.sequence) > 0
 
     def arrays(self) -> Arrays:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(RuleTable)}
+
+    @property
+    def texts_apart(self) -> object:
+        """What `text_data` leads to, if it has locators instead of texts."""
+        return None
+
+    def written(self) -> RuleTable:
+        """The same rules with their texts in their own arrays."""
+        return self
+
+    def made_of(self, arrays: Mapping[str, NDArray[Any]]) -> RuleTable:
+        """Another table, whose texts lie where those of this one do."""
+        return RuleTable(**arrays)
 
     def row(self, rule: RuleId) -> int:
         """The row of an id, or -1."""
@@ -166,7 +181,12 @@ def make_rule_table(
 
 
 def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool_] | None], order: I64) -> RuleTable:
-    """The kept rows of all tables, one table after another, then in `order`."""
+    """The kept rows of all tables, one table after another, then in `order`.
+
+    Texts that all lie in one place stay there; else those that lie elsewhere are read.
+    """
+    if any(table.texts_apart is not tables[0].texts_apart for table in tables):
+        tables = [table.written() for table in tables]
     joined: dict[str, NDArray[Any]] = {}
     for name in ("sequence", "ids", "weight"):
         joined[name] = np.concatenate([_kept(getattr(t, name), k) for t, k in zip(tables, keep, strict=True)])
@@ -192,7 +212,7 @@ def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool
             joined[items], joined[offsets] = permuted_slices(joined[items], joined[offsets], order)
     joined["tag_name_offsets"], joined["tag_name_data"] = packed(list(names))
     joined["slots"] = _id_slots(joined["ids"], joined["id_offsets"], joined["id_data"])
-    return RuleTable(**joined)
+    return tables[0].made_of(joined)
 
 
 def join_slices(parts: Sequence[tuple[NDArray[Any], I64]]) -> tuple[NDArray[Any], I64]:

@@ -161,6 +161,13 @@ class SegmentsView(View):
             yield number, rules
 
     def best(self, events: Any, tags: Iterable[str] | None, k: int) -> Iterator[tuple[I64, pa.Array, F64]]:
+        for number, rules, weight, _ in self.ranked(events, tags, k):
+            yield number, rules, weight
+
+    def ranked(
+        self, events: Any, tags: Iterable[str] | None, k: int | None
+    ) -> Iterator[tuple[I64, pa.Array, F64, I64]]:
+        """The same with sequence numbers, which order matches of several views; without k all, in that order."""
         allowed = self.allowed(tags)
         for first, buffer in encoded_slices(events, self.encoder):
             found = self._matches(first, buffer, allowed)
@@ -168,10 +175,14 @@ class SegmentsView(View):
                 continue
             number = np.concatenate([part.numbers for part in found])
             weight = np.concatenate([part.weight() for part in found])
-            order = np.lexsort((np.concatenate([part.sequence() for part in found]), -weight, number))
-            order = order[_first(number[order], k)]
+            sequence = np.concatenate([part.sequence() for part in found])
+            if k is None:
+                order = np.lexsort((sequence, number))
+            else:
+                order = np.lexsort((sequence, -weight, number))
+                order = order[_first(number[order], k)]
             rules = pa.concat_arrays([part.ids() for part in found]).take(pa.array(order))
-            yield number[order], rules, weight[order]
+            yield number[order], rules, weight[order], sequence[order]
 
     def _matches(self, first: int, buffer: EventBuffer, allowed: tuple[U8, ...]) -> list[_Found]:
         """What the events of a buffer match in each segment with a match; the first of them has the number `first`."""

@@ -10,8 +10,21 @@ Nothing here needs a SparkContext, so Spark Connect works as well; PySpark is im
 
 from __future__ import annotations
 
+from eligo.spark.compile import compile_rules
 from eligo.spark.java import Java, find_java, require_java
 from eligo.spark.match import match
+from eligo.spark.published import Published, versions
 from eligo.spark.session import local_session
+from eligo.store.sweep import sweep
 
-__all__ = ["Java", "find_java", "local_session", "match", "require_java"]
+__all__ = [
+    "Java",
+    "Published",
+    "compile_rules",
+    "find_java",
+    "local_session",
+    "match",
+    "require_java",
+    "sweep",
+    "versions",
+]

@@ -1,118 +1,223 @@
-"""`match`: which rules does every row of a DataFrame make true?"""
+"""`match`: which rules does every row of a DataFrame make true?
+
+    events ─ select kept columns and those that rules name ─ mapInArrow(worker.run) ─ kept columns, rule, version
+
+In a stream the version of a micro-batch comes with its events, as a column: Spark reads the file CURRENT once for each
+micro-batch, as the small side of a join. So a batch sees one version, and never an older one than the batch before.
+"""
 
 from __future__ import annotations
 
 import difflib
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import eligo
-from eligo.errors import EligoError, EventError, SnapshotError
+from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
+from eligo.spark.event_columns import column_of, few, leaves_of, paths_of, quoted
+from eligo.spark.preflight import check_once, folder_of
+from eligo.spark.rule_sets import Facts, Source, facts
+from eligo.spark.shards import matched_by, spread
+from eligo.spark.worker import Plan
+from eligo.store.versions import CURRENT
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+    from pyspark.sql.types import StructType
 
 log = logging.getLogger("eligo.spark")
 
-_ANSWER: Final = {"exploded": "rule", "array": "rules"}
-
 # Sent where rules name none of the columns: a batch without columns has no rows, and `x is null` holds for each row.
 _FILLER: Final = "eligo_row"
+_FEW_COLUMNS: Final = 32  # of a stream: so many are all sent, whether rules name them already or not
+VERSION: Final = "rules_version"
 
 
 def match(
     events_df: DataFrame,
-    snapshot_path: str | os.PathLike[str],
+    path: str | os.PathLike[str],
     *,
     output: Literal["exploded", "array"] = "exploded",
     keep: Iterable[str] | None = None,
+    top_k: int | None = None,
+    tags: Iterable[str] | None = None,
+    version: int | None = None,
+    version_column: str | None = VERSION,
+    columns: Literal["named", "all"] | None = None,
+    key: Iterable[str] | None = None,
+    memory: int = 2 << 30,
+    observe: str | Observation | None = None,
+    check: bool = True,
 ) -> DataFrame:
-    """Match every row of `events_df`, a batch or a stream, against the rules of a snapshot.
+    """Match every row of `events_df`, a batch or a stream, against the rules at `path`.
 
-    output  "exploded": one row for each match, the kept columns and `rule`; events without a match do not appear.
-            "array": one row for each event, the kept columns and `rules`, which may be empty.
-    keep    names of the event's columns to give back, in this order; None gives all of them.
+    path     what `compile_rules` or `Matcher.save` made, readable under this path on every worker
+    output   "exploded": one row for each match, the kept columns and `rule`; events without a match do not appear.
+             "array": one row for each event, the kept columns and `rules`, which may be empty.
+    keep     names of the event's columns to give back, in this order; None gives all of them.
+    top_k    only the best k matches of an event, by weight; a column `weight` or `weights` says which weight
+    tags     only rules with one of these tags
+    version  of a rule set with versions: this one instead of the newest
+    version_column  the name of the column that says which version a row was matched with; None leaves it out. A plain
+             snapshot has no versions and no such column.
+    columns  of a stream: "named" sends the columns that rules name now, "all" those too that later versions may name
+    key      columns that tell events apart, if the rules are more than `memory` and one row an event is wanted
+    memory   bytes of rules that a machine maps at a time
+    observe  a name or an `Observation`: counts of events and matches, see docs/spark.md
+    check    compare the checksums of the rules, and see once whether the workers have eligo and reach the path
 
     Only kept columns and those that rules name leave the JVM. The dotted attribute `user.age` is the column of that
     very name, or else the field `age` of the struct (or the key `age` of the map) `user`. An attribute that the
-    DataFrame lacks is absent in every event. The snapshot must be readable under the same path on every worker.
+    DataFrame lacks is absent in every event.
     """
-    functions = _functions()
-    if output not in _ANSWER:
-        raise EligoError(f"output must be 'exploded' or 'array', not {output!r}")
-    path = _local_path(snapshot_path)
-    manifest = worker.manifest_hash(path)
-    matcher = eligo.open(path)
-
+    _require_spark()
+    _check_options(output, top_k, columns)
+    folder = folder_of(path)
+    found = facts(folder, version, check)
+    if check:
+        check_once(events_df.sparkSession, folder)
     schema = events_df.schema
-    kept = _kept(schema, keep, _ANSWER[output])
-    attributes = _columns_of_attributes(schema, matcher.attributes, matcher.multi)
-    if not attributes:
-        if matcher.attributes:
-            log.warning(
-                "none of the %d attributes that rules name (%s) is a column of the DataFrame (%s): all are absent",
-                len(matcher.attributes),
-                _few(matcher.attributes),
-                _few(schema.names),
-            )
-        attributes = {_FILLER: functions.lit(True)}
-
-    sent = {name: functions.col(_quoted(name)) for name in kept}
-    sent |= {name: column for name, column in attributes.items() if name not in sent}
-    places = {name: place for place, name in enumerate(sent)}
-    aliases = worker.column_names(len(sent))
-    selected = events_df.select(*(column.alias(alias) for column, alias in zip(sent.values(), aliases, strict=True)))
-    plan = worker.Plan(
-        path=path,
-        manifest=manifest,
-        kept=tuple(kept),
-        attributes=tuple((name, places[name]) for name in attributes),
-        columns=len(sent),
+    plan = Plan(
+        source=Source(folder, found.manifest, found.version),
+        kept=(),
+        attributes=(),
+        columns=0,
         output=output,
-        integers=str(matcher.rule_type) == "int64",
+        integers=found.integers,
+        version_column=version_column if found.version else None,
+        top_k=top_k,
+        tags=None if tags is None else tuple(tags),
     )
+    plan = replace(plan, kept=tuple(_kept(schema, keep, plan)))
+    following = events_df.isStreaming and found.version and version is None
+    sent = _sent(schema, plan, _attributes(schema, found, columns, bool(following)))
+    places = {name: place for place, name in enumerate(sent)}
+    plan = replace(
+        plan,
+        attributes=tuple((name, places[name]) for name in sent if name in sent.attributes),
+        columns=len(sent) + bool(following),
+    )
+    selected = list(sent.values())
+    if following:
+        events_df, at = with_version(events_df, folder)
+        selected.append(at)
+        source = replace(plan.source, version=0, schema=schema.json(), sent=frozenset(sent.attributes))
+        plan = replace(plan, source=source, version_place=len(sent))
+    names = worker.column_names(len(selected))
+    chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
+    answer = answer_schema(schema, plan)
+    if len(found.shard_bytes) > 1 and sum(found.shard_bytes) > memory:
+        matched = spread(chosen, plan, answer, found.shard_bytes, key, memory)
+    else:
+        matched = matched_by(chosen, plan, answer)
+    return _observed(matched, observe, plan)
 
-    def match_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return worker.run(plan, batches)
 
-    return selected.mapInArrow(match_partition, _answer_schema(schema, kept, plan))
+class _Sent(dict[str, Any]):
+    """Columns by name, those to keep first; `attributes` are the names that rules look at."""
+
+    attributes: frozenset[str] = frozenset()
 
 
-def _functions() -> Any:
+def _attributes(schema: StructType, found: Facts, columns: str | None, following: bool) -> dict[str, Column]:
+    """Attribute → the expression that finds it."""
+    from pyspark.sql.functions import lit
+
+    paths = paths_of(schema, found.attributes, found.multi)
+    if columns == "all" or (columns is None and following):
+        leaves = leaves_of(schema)
+        if columns == "all" or len(leaves) <= _FEW_COLUMNS:
+            paths = {**leaves, **paths}
+    if paths:
+        return {name: column_of(path) for name, path in paths.items()}
+    if found.attributes:
+        log.warning(
+            "none of the %d attributes that rules name (%s) is a column of the DataFrame (%s): all are absent",
+            len(found.attributes),
+            few(found.attributes),
+            few(schema.names),
+        )
+    return {_FILLER: lit(True)}
+
+
+def _sent(schema: StructType, plan: Plan, attributes: dict[str, Column]) -> _Sent:
+    from pyspark.sql.functions import col
+
+    sent = _Sent({name: col(quoted(name)) for name in plan.kept})
+    sent.update({name: column for name, column in attributes.items() if name not in sent})
+    sent.attributes = frozenset(attributes)
+    return sent
+
+
+def with_version(events_df: DataFrame, folder: str) -> tuple[DataFrame, Column]:
+    """The events of a stream, joined with what CURRENT says when a micro-batch is planned; and the version's column."""
+    from pyspark.sql import functions as f
+
+    name = "eligo_version"
+    text = events_df.sparkSession.read.text(_literal(os.path.join(folder, CURRENT)))
+    digits = f.substring("value", 1, 20)
+    checksum = f.lpad(f.lower(f.hex(f.crc32(digits.cast("binary")))), 8, "0")
+    whole = f.concat_ws(" ", digits, checksum) == f.col("value")
+    message = f.lit(f"{folder}/{CURRENT} is damaged: compile the rules again")
+    version = f.when(whole, digits.cast("bigint")).otherwise(f.raise_error(message).cast("bigint"))
+    # An aggregate has one row even of an empty file: no event is lost in the join.
+    current = text.agg(f.max("value").alias("value")).select(f.when(f.col("value").isNotNull(), version).alias(name))
+    return events_df.crossJoin(f.broadcast(current)), f.col(name)
+
+
+def _literal(path: str) -> str:
+    """A path in which Spark finds no pattern."""
+    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in path)
+
+
+def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan) -> DataFrame:
+    """Count what comes out, and between which versions."""
+    if observe is None:
+        return matched
+    from pyspark.sql import functions as f
+
+    if plan.output == "exploded":
+        counts = [f.count(f.lit(1)).alias("matches")]
+    else:
+        counts = [f.count(f.lit(1)).alias("events"), f.sum(f.size("rules")).alias("matches")]
+    if plan.version_column is not None:
+        column = f.col(quoted(plan.version_column))
+        counts += [f.min(column).alias("version_min"), f.max(column).alias("version_max")]
+    return matched.observe(observe, *counts)
+
+
+def _require_spark() -> None:
     try:
-        from pyspark.sql import functions
+        import pyspark.sql  # noqa: F401
     except ImportError as error:
         raise EligoError("Spark is not installed: pip install 'eligo[spark]'") from error
-    return functions
 
 
-def _local_path(snapshot_path: str | os.PathLike[str]) -> str:
-    """Absolute, because a worker runs in a folder of its own."""
-    path = os.fspath(snapshot_path)
-    if "://" in path:
-        raise SnapshotError(
-            f"{path!r} is a URL, but a snapshot is memory-mapped: copy it to a folder that the driver and every worker "
-            "see under the same path (a shared mount, or a local disk that all of them fill)"
-        )
-    return os.path.abspath(path)
+def _check_options(output: str, top_k: int | None, columns: str | None) -> None:
+    if output not in ("exploded", "array"):
+        raise OptionError(f"output must be 'exploded' or 'array', not {output!r}")
+    if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
+        raise OptionError(f"top_k is a whole number of at least 1, not {top_k!r}")
+    if columns not in (None, "named", "all"):
+        raise OptionError(f"columns is 'named' or 'all', not {columns!r}")
 
 
-def _kept(schema: StructType, keep: Iterable[str] | None, answer: str) -> list[str]:
+def _kept(schema: StructType, keep: Iterable[str] | None, plan: Plan) -> list[str]:
     """The names of the columns to give back, checked."""
     if isinstance(keep, str):
         raise EligoError(f"keep must be a list of column names, not the string {keep!r}: keep=[{keep!r}]")
     kept = list(schema.names if keep is None else keep)
+    answers = {field.name.casefold(): field.name for field in worker.answer_fields(plan)}
     for name in kept:
         if name not in schema.names:
             near = difflib.get_close_matches(name, schema.names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {_few(schema.names)}"
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {few(schema.names)}"
             raise EligoError(f"keep names {name!r}, which is not a column of the DataFrame{hint}")
-        if name.casefold() == answer:
+        if name.casefold() in answers:
+            answer = answers[name.casefold()]
             raise EligoError(
                 f"the event column {name!r} and the answer's column {answer!r} would have one name: rename it with "
                 f"events_df.withColumnRenamed({name!r}, 'event_{answer}'), or leave it out of keep=[…]"
@@ -123,85 +228,30 @@ def _kept(schema: StructType, keep: Iterable[str] | None, answer: str) -> list[s
     return kept
 
 
-def _columns_of_attributes(schema: StructType, attributes: Iterable[str], multi: frozenset[str]) -> dict[str, Column]:
-    """Attribute → the expression that finds it, for the attributes that the DataFrame has."""
-    from pyspark.sql.functions import col
-    from pyspark.sql.types import MapType, StructType
+def answer_schema(schema: StructType, plan: Plan) -> StructType:
+    """What comes back, as Spark is told."""
+    from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
 
-    found: dict[str, Column] = {}
-    for attribute in attributes:
-        paths = dict(_paths(schema, attribute))
-        if len(paths) > 1:  # a struct on the way is no value; two values are one too many
-            paths = {path: kind for path, kind in paths.items() if not isinstance(kind, StructType | MapType)} or paths
-        if len(paths) > 1:
-            ways = " and ".join(" → ".join(path) for path in paths)
-            raise EventError(f"the attribute {attribute!r} is in the DataFrame more than once, as {ways}: drop one")
-        for (first, *rest), kind in paths.items():
-            _refuse_unusable(attribute, kind, attribute in multi)
-            if schema.names.count(first) > 1:
-                raise EventError(f"two columns have the name {first!r}, which rules look at: rename or drop one")
-            column = col(_quoted(first))
-            for name in rest:
-                column = column.getItem(name)
-            found[attribute] = column
-    return found
+    rule = LongType() if plan.integers else StringType()
+    kinds: dict[str, Any] = {
+        "rule": rule,
+        "weight": DoubleType(),
+        "rules": ArrayType(rule, containsNull=False),
+        "weights": ArrayType(DoubleType(), containsNull=False),
+    }
+    fields = [schema[name] for name in plan.kept]
+    for field in worker.answer_fields(plan):
+        fields.append(StructField(field.name, kinds.get(field.name, LongType()), nullable=False))
+    return StructType(fields)
 
 
-def _refuse_unusable(attribute: str, kind: DataType, several: bool) -> None:
-    """Say now, and by Spark's names, what every worker would otherwise say about its first batch."""
-    from pyspark.sql import types
+def session_of(session: SparkSession | None) -> SparkSession:
+    """The session that is meant: the one given, or the active one."""
+    if session is not None:
+        return session
+    from pyspark.sql import SparkSession
 
-    plain = (types.StringType, types.BooleanType, types.DateType, types.TimestampType, types.TimestampNTZType)
-    value = kind.elementType if isinstance(kind, types.ArrayType) else kind
-    if isinstance(kind, types.ArrayType) and not several:
-        raise EventError(
-            f"the attribute {attribute!r} is an array column but single-valued in the rules: declare it with "
-            f"Matcher(multi=[{attribute!r}]) when they are compiled, or give one value"
-        )
-    numeric = isinstance(value, types.NumericType) and not isinstance(value, types.DecimalType)
-    if not (numeric or isinstance(value, (*plain, types.NullType))):
-        raise EventError(
-            f"the attribute {attribute!r} is a column of type {kind.simpleString()}; rules compare numbers, strings, "
-            "Booleans, dates and timestamps: cast it (a decimal to double or bigint), or name a field of the struct"
-        )
-
-
-def _paths(kind: DataType | None, name: str) -> Iterator[tuple[tuple[str, ...], DataType]]:
-    """Every way to read a dotted name: as one name, or as a name inside a struct or map, each with the type found."""
-    whole = _member(kind, name)
-    if whole is not None:
-        yield (name,), whole
-    dot = name.find(".")
-    while dot >= 0:
-        for path, leaf in _paths(_member(kind, name[:dot]), name[dot + 1 :]):
-            yield (name[:dot], *path), leaf
-        dot = name.find(".", dot + 1)
-
-
-def _member(kind: DataType | None, name: str) -> DataType | None:
-    """The type of a struct's field or of a map's values."""
-    from pyspark.sql.types import MapType, StringType, StructType
-
-    if isinstance(kind, StructType):
-        return kind[name].dataType if name in kind.names else None
-    if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
-        return kind.valueType
-    return None
-
-
-def _answer_schema(schema: StructType, kept: list[str], plan: worker.Plan) -> StructType:
-    from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
-
-    rule: DataType = LongType() if plan.integers else StringType()
-    answer: DataType = rule if plan.output == "exploded" else ArrayType(rule, containsNull=False)
-    return StructType([*(schema[name] for name in kept), StructField(_ANSWER[plan.output], answer, nullable=False)])
-
-
-def _quoted(name: str) -> str:
-    """A column's name in backquotes: a dot in it is then no path."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _few(names: Iterable[str], most: int = 6) -> str:
-    listed = list(names)
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+    active = SparkSession.getActiveSession()
+    if active is None:
+        raise EligoError("there is no active Spark session: pass session=…")
+    return active

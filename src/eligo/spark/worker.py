@@ -3,94 +3,51 @@
 An incoming batch holds the columns that `match` selected, named by number (a dot or a backquote in a column's own
 name is a syntax error inside `mapInArrow`), those to keep first:
 
-    c0 … ck │ ck+1 … cn      the attributes that are not kept, flattened: the field `age` of `user` is one column
-    ╰── given back untouched
+    c0 … ck │ ck+1 … cn │ version     attributes that are not kept, flattened: the field `age` of `user` is one column
+    ╰── given back untouched  ╰── in a stream of a rule set with versions: that of this micro-batch
 
-    exploded:  kept columns, rule          one row a match
-    array:     kept columns, rules         one row an event
+    exploded:  kept columns, rule[, weight][, version]         one row a match
+    array:     kept columns, rules[, weights][, version]       one row an event
+    ranked:    kept columns, array of (order, sequence, rule, weight)      one row an event, of one shard of several
 
 Spark takes the columns of the answer by position, so this file is the one place where their order and types are made:
-kept columns keep the Arrow types they came with, and `rule` has the type that the driver declared to Spark.
+kept columns keep the Arrow types they came with, and the others have the types that the driver declared to Spark.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-import eligo
 from eligo.errors import SnapshotError
-from eligo.store.snapshot import MANIFEST
+from eligo.spark.rule_sets import Source, opened
 
 # Rows of one outgoing batch. An event may match thousands of rules; its kept columns are repeated for each, and a
 # bounded batch keeps that out of memory and below Arrow's 2 GB of characters a string column.
 _OUTPUT_ROWS: Final = 65_536
 
-# A worker lives for many queries. Snapshots are memory-mapped, so a few open ones cost next to nothing.
-_OPEN_SNAPSHOTS: Final = 4
-_snapshots: OrderedDict[tuple[str, str], Any] = OrderedDict()
+RANKED: Final = "ranked"
 
 
 @dataclass(frozen=True)
 class Plan:
     """All that a worker needs to know; travels inside the query."""
 
-    path: str  # of the snapshot
-    manifest: str  # the content hash that the driver saw
+    source: Source  # where the rules are
     kept: tuple[str, ...]  # names of the first incoming columns, which are given back
     attributes: tuple[tuple[str, int], ...]  # what rules look at: the attribute and the number of its column
     columns: int  # how many come in
-    output: str  # "exploded" or "array"
+    output: str  # "exploded", "array", or RANKED
     integers: bool  # rule ids are integers, not strings
-
-
-def manifest_hash(path: str) -> str:
-    """Hash of a snapshot's manifest, which itself holds the hashes of its files. Reads one small file."""
-    manifest = Path(path) / MANIFEST
-    try:
-        return hashlib.sha256(manifest.read_bytes()).hexdigest()
-    except (FileNotFoundError, NotADirectoryError):
-        if not Path(path).exists():
-            raise SnapshotError(
-                f"there is no snapshot at {path!r} on this machine; Matcher.save(path) makes one, "
-                "in a folder that the driver and every worker can read"
-            ) from None
-        raise SnapshotError(f"{path!r} is not a snapshot: it has no {MANIFEST}") from None
-
-
-def open_snapshot(path: str, manifest: str) -> Any:
-    """The Matcher of the snapshot with just this manifest, opened once in this process.
-
-    A query keeps the snapshot it started with where it is open, and fails where it is not: it never mixes two.
-    """
-    key = (path, manifest)
-    matcher = _snapshots.get(key)
-    if matcher is None:
-        _refuse_another(path, manifest)
-        matcher = eligo.open(path)
-        _refuse_another(path, manifest)  # replaced while it was being opened
-        _snapshots[key] = matcher
-        while len(_snapshots) > _OPEN_SNAPSHOTS:
-            _snapshots.popitem(last=False)
-    _snapshots.move_to_end(key)
-    return matcher
-
-
-def _refuse_another(path: str, manifest: str) -> None:
-    found = manifest_hash(path)
-    if found != manifest:
-        raise SnapshotError(
-            f"the snapshot at {path!r} is not the one this query was planned with (manifest {found[:12]}…, expected "
-            f"{manifest[:12]}…): it was replaced meanwhile, or this machine holds another copy; run the query again, "
-            "and give every new snapshot a path of its own where queries run for long"
-        )
+    version_column: str | None = None  # name of the answer's column for it
+    version_place: int | None = None  # number of the incoming column with it
+    top_k: int | None = None
+    tags: tuple[str, ...] | None = None
 
 
 def column_names(count: int) -> list[str]:
@@ -102,47 +59,123 @@ def run(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
     for batch in batches:
         if batch.schema.names != column_names(plan.columns):
             raise RuntimeError(f"Spark sent the columns {batch.schema.names}, planned were c0 … c{plan.columns - 1}")
+        version = plan.source.version
+        if plan.version_place is not None:
+            if not batch.num_rows:
+                continue
+            version = _version(batch.column(plan.version_place))
         events = pa.RecordBatch.from_arrays(
             [batch.column(i) for _, i in plan.attributes], names=[name for name, _ in plan.attributes]
         )
-        found = open_snapshot(plan.path, plan.manifest).match_batch(events)
-        answer = _exploded if plan.output == "exploded" else _array
-        yield from answer(plan, batch, found)
+        yield from answers(plan, version, batch, events)
 
 
-def _exploded(plan: Plan, batch: pa.RecordBatch, found: pa.Table) -> Iterator[pa.RecordBatch]:
-    schema = _schema(plan, batch, pa.field("rule", _rule_type(plan), nullable=False))
+def answers(plan: Plan, version: int, batch: pa.RecordBatch, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The matches of some events; the columns to give back are the first ones of `batch`."""
+    matcher = opened(plan.source, version, plan.integers)
+    if plan.output == RANKED:
+        yield _ranked(plan, matcher._rules.view, batch, events)
+        return
+    if plan.top_k is None:
+        found = matcher.match_batch(events, tags=plan.tags)
+    else:
+        found = matcher.top_batch(events, plan.top_k, tags=plan.tags)
+    yield from (_exploded if plan.output == "exploded" else _array)(plan, version, batch, found)
+
+
+def _version(column: pa.Array) -> int:
+    """The one version of a micro-batch."""
+    found = pc.min_max(column).as_py()
+    if column.null_count or found["min"] != found["max"]:
+        raise SnapshotError(
+            f"one batch of events came with the versions {found['min']} and {found['max']}, {column.null_count} rows "
+            "without one: the file CURRENT of the rule set is empty, or Spark read it twice within a micro-batch"
+        )
+    return int(found["min"])
+
+
+def _exploded(plan: Plan, version: int, batch: pa.RecordBatch, found: pa.Table) -> Iterator[pa.RecordBatch]:
+    schema = _schema(plan, batch)
     for start in range(0, found.num_rows, _OUTPUT_ROWS):
         part = found.slice(start, _OUTPUT_ROWS)
         rows = _flat(part["event"])
         columns = [batch.column(i).take(rows) for i in range(len(plan.kept))]
-        yield pa.RecordBatch.from_arrays([*columns, _rules(plan, part)], schema=schema)
+        columns.append(_rules(plan, part))
+        if plan.top_k is not None:
+            columns.append(_flat(part["weight"]))
+        yield _batch(plan, version, columns, schema, part.num_rows)
 
 
-def _array(plan: Plan, batch: pa.RecordBatch, found: pa.Table) -> Iterator[pa.RecordBatch]:
-    kind = pa.list_(pa.field("element", _rule_type(plan), nullable=False))
+def _array(plan: Plan, version: int, batch: pa.RecordBatch, found: pa.Table) -> Iterator[pa.RecordBatch]:
     matches = np.bincount(found["event"].to_numpy(), minlength=batch.num_rows)
-    offsets = np.concatenate(([0], np.cumsum(matches))).astype(np.int32)
-    rules = pa.ListArray.from_arrays(pa.array(offsets), _rules(plan, found), type=kind)
+    offsets = pa.array(np.concatenate(([0], np.cumsum(matches))).astype(np.int32))
     columns = [batch.column(i) for i in range(len(plan.kept))]
-    schema = _schema(plan, batch, pa.field("rules", kind, nullable=False))
-    yield pa.RecordBatch.from_arrays([*columns, rules], schema=schema)
+    columns.append(pa.ListArray.from_arrays(offsets, _rules(plan, found), type=_list(rule_type(plan))))
+    if plan.top_k is not None:
+        columns.append(pa.ListArray.from_arrays(offsets, _flat(found["weight"]), type=_list(pa.float64())))
+    yield _batch(plan, version, columns, _schema(plan, batch), batch.num_rows)
 
 
-def _schema(plan: Plan, batch: pa.RecordBatch, answer: pa.Field) -> pa.Schema:
+def _ranked(plan: Plan, view: Any, batch: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
+    matches = np.zeros(batch.num_rows, np.int64)
+    kind = _list(_match_type(plan))
+    parts = [pa.array([], kind.value_type)]
+    for number, rules, weight, sequence in view.ranked(events, plan.tags, plan.top_k):
+        matches += np.bincount(number, minlength=batch.num_rows)
+        order = np.zeros(len(weight)) if plan.top_k is None else -weight
+        columns = [pa.array(order), pa.array(sequence), rules.cast(rule_type(plan)), pa.array(weight)]
+        parts.append(pa.StructArray.from_arrays(columns, fields=list(kind.value_type)))
+    offsets = pa.array(np.concatenate(([0], np.cumsum(matches))).astype(np.int32))
+    found = pa.ListArray.from_arrays(offsets, pa.concat_arrays(parts), type=kind)
+    kept = [batch.schema.field(i).with_name(name) for i, name in enumerate(plan.kept)]
+    schema = pa.schema([*kept, pa.field("eligo_found", kind, nullable=False)])
+    return pa.RecordBatch.from_arrays([*(batch.column(i) for i in range(len(plan.kept))), found], schema=schema)
+
+
+def _match_type(plan: Plan) -> pa.DataType:
+    fields = [("order", pa.float64()), ("sequence", pa.int64()), ("rule", rule_type(plan)), ("weight", pa.float64())]
+    return pa.struct([pa.field(name, kind, nullable=False) for name, kind in fields])
+
+
+def _batch(plan: Plan, version: int, columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    if plan.version_column is not None:
+        columns.append(pa.array(np.full(rows, version, np.int64)))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def answer_fields(plan: Plan) -> list[pa.Field]:
+    """The columns that come after the kept ones."""
+    fields: list[tuple[str, pa.DataType]]
+    if plan.output == "exploded":
+        fields = [("rule", rule_type(plan)), ("weight", pa.float64())]
+    else:
+        fields = [("rules", _list(rule_type(plan))), ("weights", _list(pa.float64()))]
+    if plan.top_k is None:
+        del fields[1]
+    if plan.version_column is not None:
+        fields.append((plan.version_column, pa.int64()))
+    return [pa.field(name, kind, nullable=False) for name, kind in fields]
+
+
+def _schema(plan: Plan, batch: pa.RecordBatch) -> pa.Schema:
     """What Spark was told, to the letter: it compares names, types and what may be null, inside lists too."""
-    return pa.schema([*(batch.schema.field(i).with_name(name) for i, name in enumerate(plan.kept)), answer])
+    kept = (batch.schema.field(i).with_name(name) for i, name in enumerate(plan.kept))
+    return pa.schema([*kept, *answer_fields(plan)])
 
 
-def _rule_type(plan: Plan) -> pa.DataType:
+def rule_type(plan: Plan) -> pa.DataType:
     return pa.int64() if plan.integers else pa.string()
+
+
+def _list(kind: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("element", kind, nullable=False))
 
 
 def _rules(plan: Plan, found: pa.Table) -> pa.Array:
     """The ids in the one type that Spark was told; a dictionary or an unsigned integer would fail inside the JVM."""
-    return _flat(found["rule"].cast(_rule_type(plan)))
+    return _flat(found["rule"].cast(rule_type(plan)))
 
 
-def _flat(column: pa.ChunkedArray) -> pa.Array:
+def _flat(column: pa.ChunkedArray) -> Any:
     """One contiguous array, also where there are no chunks."""
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

@@ -11,6 +11,7 @@ named by the hash of its content, so a name never means two things, and a change
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import zlib
 from pathlib import Path
@@ -26,6 +27,7 @@ from eligo.errors import SnapshotError
 
 MAGIC = b"eligo arrays 1\n".ljust(64, b"\0")
 _ALIGNED = 64
+_READ = 1 << 20  # bytes at a time
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -83,21 +85,34 @@ def map_arrays(directory: Path, described: ArrayFile, verify: bool) -> Arrays:
     would be compiled twice.
     """
     path = directory / described.file
-    size = path.stat().st_size
-    if size != described.size:
-        state = "truncated" if size < described.size else "too long"
-        raise SnapshotError(
-            f"{path}: {state}, {size:,} bytes where the manifest says {described.size:,}; make it again"
-        )
-    mapped = np.memmap(path, np.uint8, mode="c")
-    if bytes(mapped[: len(MAGIC)]) != MAGIC:
-        raise SnapshotError(f"{path}: damaged, it does not begin as an eligo array file; make it again")
-    arrays = {}
-    for entry in described.arrays:
-        array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, mapped, entry.offset)
-        if verify:
-            raw = mapped[entry.offset : entry.offset + array.nbytes]
-            if zlib.crc32(raw.data) != entry.crc32:
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != described.size:
+            state = "truncated" if size < described.size else "too long"
+            raise SnapshotError(
+                f"{path}: {state}, {size:,} bytes where the manifest says {described.size:,}; make it again"
+            )
+        if file.read(len(MAGIC)) != MAGIC:
+            raise SnapshotError(f"{path}: damaged, it does not begin as an eligo array file; make it again")
+        mapped = np.memmap(file, np.uint8, mode="c")
+        arrays: dict[str, NDArray[Any]] = {}
+        for entry in described.arrays:
+            array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, mapped, entry.offset)
+            if verify and _checksum(file, entry.offset, array.nbytes) != entry.crc32:
                 raise SnapshotError(f"{path}: damaged, the checksum of array {entry.name!r} is wrong; make it again")
-        arrays[entry.name] = array
+            arrays[entry.name] = array
     return arrays
+
+
+def _checksum(file: io.FileIO, offset: int, size: int) -> int:
+    """CRC-32 of a part of the file, read and not mapped: pages that a mapping touches count as this process's own."""
+    buffer = memoryview(bytearray(min(size, _READ)))
+    crc = 0
+    file.seek(offset)
+    while size > 0:
+        count = file.readinto(buffer[: min(size, _READ)])
+        if not count:
+            break
+        crc = zlib.crc32(buffer[:count], crc)
+        size -= count
+    return crc

@@ -1,25 +1,83 @@
-"""Directories that one process writes at a time, and files that are on disk before they are named."""
+"""Directories that one process writes at a time, and files that are on disk before they are named.
+
+Locks are `flock`: the kernel frees them when their process ends, however it ends, so that nobody has to judge whether
+the holder of an old one still lives. Where a file system has none, those who would lock go on without.
+"""
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final, Literal
+
+try:
+    import fcntl
+except ImportError:  # a system without it: writers of one path have to take turns by themselves
+    fcntl = None  # type: ignore[assignment]
+
+log = logging.getLogger("eligo")
+
+_HELD: Final = (errno.EWOULDBLOCK, errno.EACCES)
+_turns = threading.local()  # .depth: how often this thread has entered `turn`, by path
 
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """One saver at a time, whether thread or process, lest one sweep away what another writes; readers do not care."""
+    handle = os.open(directory, os.O_RDONLY) if fcntl is not None else -1
     try:
-        import fcntl
-    except ImportError:  # a system without it: savers of one path have to take turns by themselves
+        if handle >= 0:
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+def lock(handle: int, kind: Literal["shared", "exclusive"], *, wait: bool) -> bool | None:
+    """Lock an open file until it is closed: whether it is ours now, or None where there are no locks to be had."""
+    if fcntl is None:
+        return None
+    how = (fcntl.LOCK_SH if kind == "shared" else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
+    try:
+        fcntl.flock(handle, how)
+    except OSError as error:
+        return False if not wait and error.errno in _HELD else None
+    return True
+
+
+@contextmanager
+def turn(path: Path) -> Iterator[bool]:
+    """One at a time, whether thread or process, by a lock on a file that is made for it; a thread may enter again.
+
+    Gives whether the lock is real: False where the file system has none.
+    """
+    depth: dict[str, tuple[int, bool]] = _turns.__dict__.setdefault("depth", {})
+    name = os.path.realpath(path)
+    entered = depth.get(name)
+    if entered is not None:
+        depth[name] = entered[0] + 1, entered[1]
+        try:
+            yield entered[1]
+        finally:
+            depth[name] = entered
         return
-    handle = os.open(directory, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        alone = lock(handle, "exclusive", wait=False)
+        if alone is False:
+            log.info("%s: another process has it; waiting for my turn", path)
+            alone = lock(handle, "exclusive", wait=True)
+        depth[name] = 1, bool(alone)
+        try:
+            yield bool(alone)
+        finally:
+            del depth[name]
     finally:
         os.close(handle)
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,9 +36,11 @@ from eligo.options import differing
 from eligo.segments.living.living import LivingSet
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import Rules
-from eligo.segments.segment import merge_segments, restore_segment
+from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import locked, sync_directory, write_through
+from eligo.store.manifest import sealed, unsealed
+from eligo.store.versions import is_versioned
 
 FORMAT = 5
 MANIFEST = "manifest.json"
@@ -71,20 +72,6 @@ class Content(msgspec.Struct, frozen=True):
     options: dict[str, bool | int | float | str] = {}  # those that are not the default
 
 
-class Version(msgspec.Struct, frozen=True):
-    """What every manifest has, of whatever version."""
-
-    format: int
-
-
-class Manifest(msgspec.Struct, frozen=True):
-    """`checksum` is the CRC-32 of the content, encoded as it stands in the file."""
-
-    format: int
-    checksum: int
-    content: msgspec.Raw
-
-
 def save(matcher: Matcher, path: str | PathLike[str]) -> None:
     """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile."""
     directory = Path(path)
@@ -97,8 +84,7 @@ def save(matcher: Matcher, path: str | PathLike[str]) -> None:
             shards=tuple(write_arrays(directory, prefix, arrays) for arrays in shards()),
             **facts,
         )
-        raw = msgspec.json.encode(content)
-        _replace(directory / MANIFEST, msgspec.json.encode(Manifest(FORMAT, zlib.crc32(raw), msgspec.Raw(raw))))
+        _replace(directory / MANIFEST, sealed(content, FORMAT))
         _sweep(directory, content)
 
 
@@ -137,11 +123,16 @@ def _segment_shards(rules: RuleSet) -> Callable[[], list[Arrays]]:
 
     def merged() -> list[Arrays]:
         if len(segments) == 1 and not len(alive[0]):
-            return [segments[0].arrays()]
+            return [_with_texts(segments[0])]
         whole = merge_segments(segments, alive, rules.recipe)[0] if segments else None
-        return [whole.arrays()] if whole is not None and len(whole) else []
+        return [_with_texts(whole)] if whole is not None and len(whole) else []
 
     return merged
+
+
+def _with_texts(segment: Segment) -> Arrays:
+    """The arrays of a segment; a snapshot has the texts in it, wherever they were before."""
+    return replace(segment, table=segment.table.written()).arrays()
 
 
 def _living_shards(rules: LivingSet) -> Callable[[], list[Arrays]]:
@@ -209,27 +200,7 @@ def _read_manifest(directory: Path) -> tuple[Content, bytes]:
         ) from None
     except NotADirectoryError:
         raise SnapshotError(f"{directory}: not a snapshot but a file; Matcher.save makes a directory") from None
-    try:
-        # The version first: what else a newer manifest holds is not known here.
-        written = msgspec.json.decode(raw, type=Version).format
-        if written > FORMAT:
-            raise SnapshotError(
-                f"{path}: format {written}, written by a newer eligo; this one reads up to {FORMAT}: upgrade it"
-            )
-        if written < FORMAT:
-            raise SnapshotError(
-                f"{path}: format {written}, written by an older eligo; this one reads {FORMAT}: make the snapshot "
-                f"again from its rules"
-            )
-        manifest = msgspec.json.decode(raw, type=Manifest)
-    except msgspec.DecodeError as error:
-        raise SnapshotError(f"{path}: damaged, {error}; make the snapshot again") from None
-    if zlib.crc32(bytes(manifest.content)) != manifest.checksum:
-        raise SnapshotError(f"{path}: damaged, its checksum is wrong; make the snapshot again")
-    try:
-        return msgspec.json.decode(manifest.content, type=Content), raw
-    except msgspec.DecodeError as error:
-        raise SnapshotError(f"{path}: damaged, {error}; make the snapshot again") from None
+    return unsealed(path, raw, FORMAT, Content), raw
 
 
 def _make_directory(directory: Path) -> None:
@@ -239,6 +210,8 @@ def _make_directory(directory: Path) -> None:
     except (FileExistsError, NotADirectoryError):
         raise SnapshotError(f"{directory}: is a file; a snapshot is a directory, choose another name") from None
     foreign = [entry.name for entry in directory.iterdir() if not _OURS.fullmatch(entry.name)]
+    if is_versioned(directory):
+        raise SnapshotError(f"{directory}: holds versions, which `eligo.spark` publishes; save to another path")
     if foreign:
         raise SnapshotError(f"{directory}: holds other things ({foreign[0]}); a snapshot needs a directory of its own")
 

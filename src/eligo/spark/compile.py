@@ -1,0 +1,233 @@
+"""`compile_rules`: a DataFrame of rules to a rule set that is ready to match.
+
+    check      columns and their types; do the workers have eligo and see the folder; how many rules
+    contains   which attributes hold several values: a rule's normal form depends on that (only rules that say so)
+    units      sorted by id, some 250,000 a task: read, checked, normalised, encoded under the task's own numbers
+    merge      one dictionary of all strings
+    shards     as many as the memory budget asks: joined, indexed, labelled, each in a task of its own
+    publish    the driver puts the version in place, which is one rename
+
+Rules and their strings never pass through the driver: it sees one line a task.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError
+from eligo.index.registry import choose as choose_index
+from eligo.language import Limits
+from eligo.matcher import Matcher
+from eligo.options import differing
+from eligo.spark import tasks
+from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
+from eligo.spark.preflight import check_workers, folder_of
+from eligo.spark.published import Published, published
+from eligo.spark.rule_columns import IdType, rule_columns
+from eligo.spark.tasks import Job, Merged, Settings, Unit
+from eligo.store.publish import Staging, publish
+from eligo.store.versions import Content, Part
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+log = logging.getLogger("eligo.spark")
+
+# A unit pays for every different predicate once, so large units are cheaper; this many rules take about 20 s and 1 GB.
+UNIT_RULES: Final = 250_000
+# Bytes of segment for a byte of piece: the index, the labels and the spaces come on top.
+_GROWN: Final = 2.2
+
+
+def compile_rules(
+    rules_df: DataFrame,
+    path: str,
+    *,
+    index: str = "auto",
+    evaluator: str = "interval",
+    absent: Literal["fails", "classical"] = "fails",
+    multi: Iterable[str] = (),
+    limits: Limits | Mapping[str, int] | None = None,
+    options: Mapping[str, Any] | None = None,
+    on_error: Literal["collect", "raise"] = "collect",
+    shard_bytes: int = 512 << 20,
+    shards: int | None = None,
+    units: int | None = None,
+) -> Published:
+    """Compile the rules of a DataFrame and publish them at `path`, as a new version if a rule set is there.
+
+    rules_df     columns id (string or integer), expression (text or JSON form), and, if there, weight and tags
+    path         a folder that the driver and all workers reach under this path
+    index … options   as for `Matcher`
+    on_error     "collect" publishes the good rules and keeps the bad ones in `Published.rejects`; "raise" publishes
+                 nothing if a rule is bad
+    shard_bytes  about how large a shard may be; `shards` says how many there are instead
+    units        into how many tasks the reading is cut
+    """
+    started = time.perf_counter()
+    if on_error not in ("collect", "raise"):
+        raise OptionError(f"on_error is 'collect' or 'raise', not {on_error!r}")
+    for name, number in (("shards", shards), ("units", units), ("shard_bytes", shard_bytes)):
+        if number is not None and (not isinstance(number, int) or number < 1):
+            raise OptionError(f"{name} is a whole number of at least 1, not {number!r}")
+    model = Matcher(index, evaluator, absent, multi, limits, options)  # checks all of these, and is not used otherwise
+    folder = folder_of(path)
+    rules, id_type = rule_columns(rules_df)
+    session = rules_df.sparkSession
+    staging = Staging.begin(Path(folder))
+    try:
+        slots = check_workers(session, folder, writing=staging.folder)
+        settings = Settings(index, evaluator, absent, model.multi, model.limits, dict(model.options))
+        count = rules.count()
+        if not count:
+            raise RuleTypeError("the table of rules is empty: there is nothing to compile")
+        settings = _with_containing(rules, settings)
+        units = units or max(min(slots, count), -(-count // UNIT_RULES))
+        log.info("%d rules in %d units", count, units)
+        read = read_units(rules, settings, staging, units, id_type)
+        refuse_rejects(read, count, on_error)
+        attributes = tuple(sorted({name for unit in read for name in unit.attributes}))
+        job = merge_and_save(session, staging, Job(units=read, attributes=attributes))
+        parts = build_shards(session, settings, staging, job, cut(read, shard_bytes, shards))
+
+        def make(version: int, parent: Content | None) -> Content:
+            from eligo import __version__
+
+            assert job.merged is not None
+            return Content(
+                eligo=__version__,
+                version=version,
+                parent=parent.version if parent is not None else 0,
+                made=datetime.now(UTC).isoformat(timespec="seconds"),
+                job=staging.job,
+                lineage=staging.job,
+                index=index,
+                index_used=choose_index(index).name,
+                evaluator=evaluator,
+                absent=absent,
+                multi=tuple(sorted(model.multi)),
+                containing=dict(sorted(_containing(read).items())),
+                limits=model.limits,
+                options=differing(model.options, (model._rules.recipe.index, model._rules.recipe.evaluator)),
+                id_type=id_type,
+                rules=sum(unit.rules for unit in read),
+                next_sequence=sum(unit.rules for unit in read),
+                next_unit=units,
+                attributes=job.attributes,
+                strings=job.merged.strings,
+                shards=tuple(parts),
+                deltas=(),
+                dead=None,
+                texts={unit.unit: unit.texts for unit in read},
+                rejects=tuple(unit.rejects for unit in read if unit.rejects is not None),
+                rejected=sum(unit.rejected for unit in read),
+            )
+
+        content = publish(staging, files_of(job, parts), make, expect_parent=None)
+    finally:
+        staging.close()
+    done = published(folder, content, time.perf_counter() - started)
+    log.info("version %d: %d rules in %d shards, %.1f s", done.version, done.rules, done.shards, done.seconds)
+    return done
+
+
+def _with_containing(rules: DataFrame, settings: Settings) -> Settings:
+    """The settings with the attributes that some rule uses with `contains`."""
+    from dataclasses import replace
+
+    from pyspark.sql.functions import col, lower
+
+    def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return tasks.containing_of(settings, batches)
+
+    some = rules.where(lower(col("expression")).contains("contains")).select("expression")
+    found = [msgspec.json.decode(line, type=list[str]) for line in reports(some.mapInArrow(find, REPORT_DDL))]
+    return replace(settings, multi=settings.multi.union(*found))
+
+
+def read_units(
+    rules: DataFrame, settings: Settings, staging: Staging, units: int, id_type: IdType, first: int = 0
+) -> tuple[Unit, ...]:
+    """Read all rules, equal ids side by side; what each unit left in the job's folder."""
+    folder = str(staging.folder)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return tasks.read_unit(settings, folder, first, id_type, batches)
+
+    ordered = rules.repartitionByRange(units, "id") if units > 1 else rules.coalesce(1)
+    ordered = ordered.sortWithinPartitions(*ordered.columns)
+    lines = reports(ordered.mapInArrow(read, REPORT_DDL))
+    return tuple(sorted((msgspec.json.decode(line, type=Unit) for line in lines), key=lambda unit: unit.unit))
+
+
+def refuse_rejects(read: Sequence[Unit], count: int, on_error: str) -> None:
+    """Say how many rules were bad; raise if that is wanted, or if none was good."""
+    rejected = sum(unit.rejected for unit in read)
+    if not rejected:
+        return
+    rule, message = next(example for unit in read for example in unit.examples)
+    words = f"{rejected:,} of {count:,} rules were rejected, among them {rule!r}: {message}"
+    if on_error == "raise" or not any(unit.rules for unit in read):
+        raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
+    log.warning("%s; all of them: Published.rejects(session)", words)
+
+
+def merge_and_save(session: Any, staging: Staging, job: Job) -> Job:
+    """Merge the strings of the units; the job with the outcome, also as a file for the tasks to come."""
+    path = staging.folder / "job.json"
+    path.write_bytes(msgspec.json.encode(job))
+    where = str(path)
+    (line,) = run_tasks(session, 1, lambda _: tasks.merge_units(where))
+    job = msgspec.structs.replace(job, merged=msgspec.json.decode(line, type=Merged))
+    path.write_bytes(msgspec.json.encode(job))
+    return job
+
+
+def build_shards(
+    session: Any, settings: Settings, staging: Staging, job: Job, ranges: Sequence[tuple[int, int]]
+) -> list[Part]:
+    """Build each range of buckets as a segment, in a task of its own."""
+    where = str(staging.folder / "job.json")
+    lines = run_tasks(session, len(ranges), lambda i: tasks.build_shard(settings, where, *ranges[i]))
+    return [msgspec.json.decode(line, type=Part) for line in lines if line]
+
+
+def cut(read: Sequence[Unit], shard_bytes: int, shards: int | None) -> list[tuple[int, int]]:
+    """Ranges of buckets with about the same number of rules, as many as their bytes ask."""
+    buckets = [sum(counts) for counts in zip(*(unit.buckets for unit in read), strict=True)]
+    if shards is None:
+        expected = _GROWN * sum(unit.piece.size for unit in read)
+        shards = max(1, -(-int(expected) // shard_bytes))
+    ranges: list[tuple[int, int]] = []
+    total, first, seen = sum(buckets), 0, 0
+    for bucket, rules in enumerate(buckets):
+        seen += rules
+        if seen * shards >= total * (len(ranges) + 1) and len(ranges) < shards - 1 and seen:
+            ranges.append((first, bucket + 1))
+            first = bucket + 1
+    if first < len(buckets):
+        ranges.append((first, len(buckets)))
+    return ranges
+
+
+def files_of(job: Job, parts: Iterable[Part]) -> list[str]:
+    """The files of a job's folder that a version names."""
+    assert job.merged is not None
+    tables = [table for unit in job.units for table in (unit.texts, unit.rejects) if table is not None]
+    return [job.merged.strings.file, *(part.segment.file for part in parts), *(table.file for table in tables)]
+
+
+def _containing(read: Iterable[Unit]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for unit in read:
+        total.update(unit.containing)
+    return total

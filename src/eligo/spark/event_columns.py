@@ -1,0 +1,130 @@
+"""Which columns of a DataFrame the rules look at.
+
+The dotted attribute `user.age` is the column of that very name, or else the field `age` of the struct (or the key `age`
+of the map) `user`. What rules cannot compare is refused here, on the driver and by Spark's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from eligo.errors import EventError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import DataType, StructType
+
+Path = tuple[str, ...]  # a column, then fields or keys inside it
+
+
+def paths_of(schema: StructType, attributes: Iterable[str], multi: frozenset[str]) -> dict[str, Path]:
+    """Attribute → where it is, for the attributes that the DataFrame has."""
+    from pyspark.sql.types import MapType, StructType
+
+    found: dict[str, Path] = {}
+    for attribute in attributes:
+        paths = dict(_paths(schema, attribute))
+        if len(paths) > 1:  # a struct on the way is no value; two values are one too many
+            paths = {path: kind for path, kind in paths.items() if not isinstance(kind, StructType | MapType)} or paths
+        if len(paths) > 1:
+            ways = " and ".join(" → ".join(path) for path in paths)
+            raise EventError(f"the attribute {attribute!r} is in the DataFrame more than once, as {ways}: drop one")
+        for path, kind in paths.items():
+            _refuse_unusable(attribute, kind, attribute in multi)
+            if schema.names.count(path[0]) > 1:
+                raise EventError(f"two columns have the name {path[0]!r}, which rules look at: rename or drop one")
+            found[attribute] = path
+    return found
+
+
+def leaves_of(schema: StructType) -> dict[str, Path]:
+    """Every value of the DataFrame that a rule could look at, by the attribute's name; keys of maps are not known."""
+    found: dict[str, Path] = {}
+    twice: set[str] = set()
+    for path in _leaves(schema, ()):
+        name = ".".join(path)
+        if name in found or schema.names.count(path[0]) > 1:
+            twice.add(name)
+        found[name] = path
+    return {name: path for name, path in found.items() if name not in twice}
+
+
+def _leaves(kind: StructType, before: Path) -> Iterator[Path]:
+    from pyspark.sql.types import ArrayType, StructType
+
+    for field in kind.fields:
+        path = (*before, field.name)
+        if isinstance(field.dataType, StructType):
+            yield from _leaves(field.dataType, path)
+        elif is_comparable(field.dataType.elementType if isinstance(field.dataType, ArrayType) else field.dataType):
+            yield path
+
+
+def column_of(path: Path) -> Column:
+    """The expression that finds what is there."""
+    from pyspark.sql.functions import col
+
+    column = col(quoted(path[0]))
+    for name in path[1:]:
+        column = column.getItem(name)
+    return column
+
+
+def _refuse_unusable(attribute: str, kind: DataType, several: bool) -> None:
+    """Say now, and by Spark's names, what every worker would otherwise say about its first batch."""
+    from pyspark.sql import types
+
+    value = kind.elementType if isinstance(kind, types.ArrayType) else kind
+    if isinstance(kind, types.ArrayType) and not several:
+        raise EventError(
+            f"the attribute {attribute!r} is an array column but single-valued in the rules: declare it with "
+            f"multi=[{attribute!r}] when they are compiled, or give one value"
+        )
+    if not is_comparable(value):
+        raise EventError(
+            f"the attribute {attribute!r} is a column of type {kind.simpleString()}; rules compare numbers, strings, "
+            "Booleans, dates and timestamps: cast it (a decimal to double or bigint), or name a field of the struct"
+        )
+
+
+def is_comparable(kind: DataType) -> bool:
+    """Whether rules compare values of this type."""
+    from pyspark.sql import types
+
+    plain = (types.StringType, types.BooleanType, types.DateType, types.TimestampType, types.TimestampNTZType)
+    numeric = isinstance(kind, types.NumericType) and not isinstance(kind, types.DecimalType)
+    return numeric or isinstance(kind, (*plain, types.NullType))
+
+
+def _paths(kind: DataType | None, name: str) -> Iterator[tuple[tuple[str, ...], DataType]]:
+    """Every way to read a dotted name: as one name, or as a name inside a struct or map, each with the type found."""
+    whole = _member(kind, name)
+    if whole is not None:
+        yield (name,), whole
+    dot = name.find(".")
+    while dot >= 0:
+        for path, leaf in _paths(_member(kind, name[:dot]), name[dot + 1 :]):
+            yield (name[:dot], *path), leaf
+        dot = name.find(".", dot + 1)
+
+
+def _member(kind: DataType | None, name: str) -> DataType | None:
+    """The type of a struct's field or of a map's values."""
+    from pyspark.sql.types import MapType, StringType, StructType
+
+    if isinstance(kind, StructType):
+        return kind[name].dataType if name in kind.names else None
+    if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
+        return kind.valueType
+    return None
+
+
+def quoted(name: str) -> str:
+    """A column's name in backquotes: a dot in it is then no path."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def few(names: Iterable[str], most: int = 6) -> str:
+    listed = list(names)
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")

@@ -1,0 +1,59 @@
+"""Small jobs that return one line of text a task, and what went wrong in them, in one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from eligo import errors
+from eligo.errors import EligoError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+REPORT = pa.schema([pa.field("report", pa.string(), nullable=False)])
+REPORT_DDL = "report string not null"
+_NAMED = re.compile(r"^(?:eligo\.errors\.(\w+)): (.*?)(?=\n\n|\n\s*at |\n\s+File |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def report(text: str) -> Iterator[pa.RecordBatch]:
+    """What a task gives back."""
+    yield pa.RecordBatch.from_arrays([pa.array([text], pa.string())], schema=REPORT)
+
+
+def run_tasks(session: SparkSession, count: int, task: Callable[[int], str]) -> list[str]:
+    """Run a function for the numbers 0 … count-1, each in a task of its own; what they returned, in that order."""
+
+    def one(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from report(task(number))
+
+    return reports(session.range(0, count, 1, count).mapInArrow(one, REPORT_DDL))
+
+
+def reports(frame: DataFrame) -> list[str]:
+    """Run the job; an error in a worker becomes the sentence that it raised."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return [row[0] for row in frame.collect()]
+    except PySparkException as error:
+        raise reason(error) from error
+
+
+def reason(error: BaseException) -> Exception:
+    """What eligo said in a worker, without the two stack traces around it; other errors as they are."""
+    if isinstance(error, EligoError):
+        return error
+    found = _NAMED.search(str(error))
+    if found is None:
+        return error if isinstance(error, Exception) else EligoError(str(error))
+    kind: Any = getattr(errors, found[1], EligoError)
+    try:
+        return kind(found[2].strip())  # type: ignore[no-any-return]
+    except TypeError:
+        return EligoError(found[2].strip())

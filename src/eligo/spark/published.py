@@ -1,0 +1,59 @@
+"""What a change to a rule set on Spark made: a version, and how it went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eligo.store.versions import Content, hold
+from eligo.store.versions import versions as all_versions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Published:
+    """A version of a rule set."""
+
+    path: str
+    version: int
+    parent: int  # the version before it; 0: none
+    rules: int
+    rejected: int  # rows of the rules or changes that were refused when it was made
+    shards: int
+    deltas: int
+    bytes: int  # of the files that matching maps
+    made: str
+    seconds: float = 0.0
+
+    def rejects(self, session: SparkSession) -> DataFrame:
+        """The rows that were refused: id, message, position (of the character, -1 if none), expression."""
+        with hold(Path(self.path), self.version) as held:
+            files = [str(Path(self.path) / "data" / table.file) for table in held.content.rejects]
+        if not files:
+            return session.createDataFrame([], "id string, message string, position bigint, expression string")
+        return session.read.parquet(*files)
+
+
+def published(path: str, content: Content, seconds: float = 0.0) -> Published:
+    """What a manifest says, for people."""
+    parts = (*content.shards, *content.deltas)
+    return Published(
+        path=path,
+        version=content.version,
+        parent=content.parent,
+        rules=content.rules,
+        rejected=content.rejected,
+        shards=len(content.shards),
+        deltas=len(content.deltas),
+        bytes=content.strings.size + sum(part.segment.size for part in parts),
+        made=content.made,
+        seconds=seconds,
+    )
+
+
+def versions(path: str) -> list[Published]:
+    """The versions of a rule set that are still there, oldest first."""
+    return [published(path, content) for content in all_versions(Path(path))]

@@ -1,0 +1,143 @@
+"""Rule sets as queries name them: a plain snapshot by its content, one with versions by the number of a version.
+
+    Source      what travels inside a query
+    opened      the matcher of it, in a worker: opened once, memory-mapped, a few of them kept
+
+A query never mixes two: a plain snapshot that was replaced is refused, a version is the same for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import eligo
+from eligo.errors import SnapshotError
+from eligo.store.opening import open_held
+from eligo.store.snapshot import MANIFEST
+from eligo.store.versions import hold, is_versioned
+
+# A worker lives for many queries. Rules are memory-mapped, so a few open sets cost next to nothing.
+_OPEN: Final = 4
+_matchers: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rules of a query are."""
+
+    path: str
+    manifest: str = ""  # of a plain snapshot: the content hash that the driver saw
+    version: int = 0  # 0: a plain snapshot, or the version comes with the events
+    shards: tuple[int, ...] | None = None  # some only
+    # In a stream, where rules change and columns do not: the events' schema as JSON, and the attributes that are sent.
+    schema: str = field(default="", repr=False)
+    sent: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the driver has to know of a rule set in order to plan."""
+
+    attributes: tuple[str, ...]
+    multi: frozenset[str]
+    integers: bool
+    version: int  # 0: a plain snapshot
+    manifest: str
+    shard_bytes: tuple[int, ...]  # of a set with versions
+
+
+def facts(path: str, version: int | None, check: bool) -> Facts:
+    """Look at a rule set on the driver; `check` compares all its checksums."""
+    if not is_versioned(path):
+        manifest = manifest_hash(path)
+        matcher = eligo.open(path, version=version)
+        integers = str(matcher.rule_type) == "int64"
+        return Facts(matcher.attributes, matcher.multi, integers, 0, manifest, ())
+    if check:
+        open_held(path, version).held.close()
+    with hold(path, version) as held:
+        content = held.content
+        return Facts(
+            content.attributes,
+            frozenset(content.multi) | content.containing.keys(),
+            content.id_type == "int",
+            content.version,
+            "",
+            tuple(part.segment.size for part in content.shards),
+        )
+
+
+def manifest_hash(path: str) -> str:
+    """Hash of a snapshot's manifest, which itself holds the hashes of its files. Reads one small file."""
+    manifest = Path(path) / MANIFEST
+    try:
+        return hashlib.sha256(manifest.read_bytes()).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        if not Path(path).exists():
+            raise SnapshotError(
+                f"there is no snapshot at {path!r} on this machine; spark.compile_rules and Matcher.save make one, "
+                "in a folder that the driver and every worker can read"
+            ) from None
+        raise SnapshotError(f"{path!r} is not a snapshot: it has no {MANIFEST}, and no version") from None
+
+
+def opened(source: Source, version: int, integers: bool) -> Any:
+    """The matcher of a version (0: of the plain snapshot that the query was planned with)."""
+    key = (source.path, source.manifest, version, source.shards, source.sent, integers)
+    matcher = _matchers.get(key)
+    if matcher is None:
+        matcher = _open(source, version, integers)
+        _matchers[key] = matcher
+        while len(_matchers) > _OPEN:
+            _matchers.popitem(last=False)
+    _matchers.move_to_end(key)
+    return matcher
+
+
+def _open(source: Source, version: int, integers: bool) -> Any:
+    if not version:
+        _refuse_another(source.path, source.manifest)
+        matcher = eligo.open(source.path)
+        _refuse_another(source.path, source.manifest)  # replaced while it was being opened
+        return matcher
+    matcher = open_held(source.path, version, shards=source.shards).matcher
+    if source.schema:
+        _refuse_unsent(source, version, matcher)
+    if len(matcher) and (str(matcher.rule_type) == "int64") != integers:
+        raise SnapshotError(
+            f"version {version} of {source.path!r} has ids of another kind than this query was planned with: start it "
+            "again"
+        )
+    return matcher
+
+
+def _refuse_unsent(source: Source, version: int, matcher: Any) -> None:
+    """Rules of a new version that look at a column which this stream does not send would find it absent."""
+    import json
+
+    from pyspark.sql.types import StructType
+
+    from eligo.spark.event_columns import paths_of
+
+    schema = StructType.fromJson(json.loads(source.schema))
+    there = paths_of(schema, matcher.attributes, matcher.multi)
+    unsent = sorted(there.keys() - source.sent)
+    if unsent:
+        raise SnapshotError(
+            f"version {version} of {source.path!r} looks at {unsent[0]!r}, a column of the events that this query does "
+            "not send to its workers: start it again, or once with columns='all'"
+        )
+
+
+def _refuse_another(path: str, manifest: str) -> None:
+    found = manifest_hash(path)
+    if found != manifest:
+        raise SnapshotError(
+            f"the snapshot at {path!r} is not the one this query was planned with (manifest {found[:12]}…, expected "
+            f"{manifest[:12]}…): it was replaced meanwhile, or this machine holds another copy; run the query again, "
+            "and give every new snapshot a path of its own where queries run for long"
+        )

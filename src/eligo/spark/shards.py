@@ -1,0 +1,115 @@
+"""Events × shards, by size: the smaller side is replicated.
+
+    loop      all shards of the rule set in every worker, which maps them: while they fit `memory`
+    spread    else one pass over the events for each shard, so that one or two shards are in memory at a time. Spark
+              runs the tasks of one pass after those of another. Where one row an event is wanted, or its best matches,
+              every pass gives each event an array of (order, sequence, rule, weight), and these are put together by
+              the columns that tell events apart.
+
+Nothing is shuffled in the first case, nor in the second for one row a match.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from eligo.errors import OptionError
+from eligo.spark import worker
+from eligo.spark.event_columns import few, quoted
+from eligo.spark.worker import Plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+log = logging.getLogger("eligo.spark")
+
+_FOUND: Final = "eligo_found"
+
+
+def matched_by(chosen: DataFrame, plan: Plan, answer: StructType) -> DataFrame:
+    """The events through the workers, each with all the rules that the plan names."""
+
+    def match_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return worker.run(plan, batches)
+
+    return chosen.mapInArrow(match_partition, answer)
+
+
+def spread(
+    chosen: DataFrame,
+    plan: Plan,
+    answer: StructType,
+    shard_bytes: tuple[int, ...],
+    key: Iterable[str] | None,
+    memory: int,
+) -> DataFrame:
+    """A pass over the events for each shard, the answers put together."""
+    size = f"{sum(shard_bytes) / 2**30:.1f} GiB of rules in {len(shard_bytes)} shards, memory={memory:,}"
+    if chosen.isStreaming:
+        raise OptionError(f"{size}: a stream maps all shards at once; give it a larger memory=")
+    log.info("%s: one pass over the events for each shard", size)
+    if plan.output == "exploded" and plan.top_k is None:
+        return _passes(chosen, plan, answer, len(shard_bytes))
+    names = [key] if isinstance(key, str) else list(key or ())
+    if not names:
+        raise OptionError(
+            f"{size}: the answers of the shards must be put together event by event; say with key=[…] which kept "
+            "columns tell events apart, or use output='exploded' without top_k, or a larger memory="
+        )
+    for name in names:
+        if name not in plan.kept:
+            raise OptionError(f"key names {name!r}, which is not among the kept columns ({few(plan.kept)})")
+    return _together(
+        _passes(chosen, replace(plan, output=worker.RANKED), _ranked(plan, answer), len(shard_bytes)),
+        plan,
+        answer,
+        names,
+    )
+
+
+def _passes(chosen: DataFrame, plan: Plan, answer: StructType, shards: int) -> DataFrame:
+    sources = [replace(plan.source, shards=(shard,)) for shard in range(shards)]
+    branches = [matched_by(chosen, replace(plan, source=source), answer) for source in sources]
+    return reduce(lambda a, b: a.unionAll(b), branches)
+
+
+def _ranked(plan: Plan, answer: StructType) -> StructType:
+    """What a pass gives: the kept columns and an array of matches."""
+    from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
+
+    match = StructType(
+        [
+            StructField("order", DoubleType(), False),
+            StructField("sequence", LongType(), False),
+            StructField("rule", LongType() if plan.integers else StringType(), False),
+            StructField("weight", DoubleType(), False),
+        ]
+    )
+    kept = [answer[name] for name in plan.kept]
+    return StructType([*kept, StructField(_FOUND, ArrayType(match, False), False)])
+
+
+def _together(union: DataFrame, plan: Plan, answer: StructType, key: list[str]) -> DataFrame:
+    """One row an event, or its best k matches, of what the passes gave."""
+    from pyspark.sql import functions as f
+
+    firsts = [f.first(quoted(name)).alias(name) for name in plan.kept if name not in key]
+    ordered = f.array_sort(f.flatten(f.collect_list(_FOUND)))  # by order, then by sequence
+    if plan.top_k is not None:
+        ordered = f.slice(ordered, 1, plan.top_k)
+    grouped = union.groupBy(*map(quoted, key)).agg(ordered.alias(_FOUND), *firsts)
+    columns: dict[str, Any] = {name: f.col(quoted(name)) for name in plan.kept}
+    if plan.output == "exploded":
+        grouped = grouped.withColumn(_FOUND, f.explode(_FOUND))
+    plural = "" if plan.output == "exploded" else "s"
+    columns[f"rule{plural}"] = f.col(_FOUND).getField("rule")
+    columns[f"weight{plural}"] = f.col(_FOUND).getField("weight")
+    if plan.version_column is not None:
+        columns[plan.version_column] = f.lit(plan.source.version).cast("bigint")
+    return grouped.select(*(columns[name].alias(name) for name in answer.names))

@@ -1,0 +1,296 @@
+"""What the workers do when rules are compiled.
+
+    read_unit       rows of rules, sorted by id  ──▶  a piece (segments/pieces.py), a table of texts, a table of rejects
+    merge_units     the strings of all pieces    ──▶  one dictionary, and for each unit its numbers in it
+    build_shard     some buckets of all pieces   ──▶  a segment: arrays, index, labels
+
+Every task writes files named by their content into the job's folder and returns one line that names them. A task that
+runs twice, because a worker died or was slow, makes the same files again; what nobody names is swept away.
+
+Rules of a unit are numbered by their row in its table of texts; the driver knows how many rules stand in the units
+before it, and a shard adds that. So the order of rules is the order of their ids, whatever the partitioning.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from eligo.compile.attributes import Attributes
+from eligo.compile.builder import Builder
+from eligo.compile.compiled import Arrays
+from eligo.compile.dictionary import NO_STRINGS, StringArrays, merge_strings
+from eligo.compile.strings import Strings
+from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
+from eligo.evaluate.registry import choose as choose_evaluator
+from eligo.index.registry import choose as choose_index
+from eligo.language import Limits, Quantified
+from eligo.language.normalize import normalize
+from eligo.reading import check_id, read_rule, tags_of, weight_of, without_collector
+from eligo.segments.pending import Pending
+from eligo.segments.pieces import join_pieces, make_piece, restore_piece
+from eligo.segments.segment import Recipe
+from eligo.spark.jobs import report
+from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
+from eligo.store.tables import REJECTS_SCHEMA, RULES_SCHEMA, TableWriter, locator_text
+from eligo.store.versions import Part, TableFile
+
+_WRITTEN = 16_384  # rules held as Python objects before they go to the table
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How rules are compiled; travels inside the query."""
+
+    index: str
+    evaluator: str
+    absent: str
+    multi: frozenset[str]  # declared, or used with `contains` somewhere
+    limits: Limits
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def recipe(self, attributes: Attributes, strings: Strings) -> Recipe:
+        return Recipe(
+            choose_index(self.index),
+            choose_evaluator(self.evaluator),
+            attributes,
+            strings,
+            limits=self.limits,
+            options=self.options,
+        )
+
+    @cached_property
+    def check(self) -> Any:
+        """Refuses a rule in normal form that is more than the evaluator takes."""
+        evaluator = choose_evaluator(self.evaluator)
+        settings = evaluator.settings(self.limits, self.options)
+        return lambda normal: evaluator.check(normal, **settings)
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """What reading one unit left in the job's folder."""
+
+    unit: int
+    rules: int
+    rejected: int
+    piece: ArrayFile
+    texts: TableFile
+    rejects: TableFile | None
+    attributes: tuple[str, ...]
+    containing: dict[str, int]
+    buckets: tuple[int, ...]  # rules in each
+    examples: tuple[tuple[str, str], ...]  # the first rejects: id and message
+    seconds: float
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """The dictionary of all units, and their numbers in it: an array a unit."""
+
+    strings: ArrayFile
+    numbers: ArrayFile
+
+
+class Job(msgspec.Struct, frozen=True):
+    """All that tasks after the reading need to know; a file in the job's folder, as it grows with the units."""
+
+    units: tuple[Unit, ...]
+    attributes: tuple[str, ...]
+    merged: Merged | None = None
+    parent: tuple[str, ArrayFile] | None = None  # folder and file of strings that keep their numbers
+    first_sequence: int = 0
+
+
+def read_unit(
+    settings: Settings, folder: str, first_unit: int, id_type: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Read the rows of one partition: columns id, expression, weight, tags, sorted by id."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    reader = _UnitReader(settings, Path(folder), first_unit + context.partitionId(), id_type)
+    try:
+        with without_collector():
+            for batch in batches:
+                reader.read(batch)
+            yield from report(msgspec.json.encode(reader.finish()).decode())
+    except BaseException:
+        reader.abort()
+        raise
+
+
+class _UnitReader:
+    """Rules of one unit on their way into a piece."""
+
+    def __init__(self, settings: Settings, folder: Path, unit: int, id_type: str) -> None:
+        self.settings, self.folder, self.unit = settings, folder, unit
+        self.started = time.perf_counter()
+        self.attributes, self.strings = Attributes(), Strings()
+        self.pending = Pending(
+            Builder(self.attributes, self.strings, absent=settings.absent, multi=settings.multi),
+        )
+        self.containing: Counter[str] = Counter()
+        self.rows: list[tuple[Any, ...]] = []
+        self.schema = RULES_SCHEMA(id_type)
+        self.texts = TableWriter(folder, "rules", self.schema)
+        self.bad: list[tuple[Any, ...]] = []
+        self.rejects = TableWriter(folder, "rejects", REJECTS_SCHEMA)
+        self.rejected = 0
+        self.examples: list[tuple[str, str]] = []
+        self.last: object = None  # the id taken last: equal ids are neighbours
+
+    def read(self, batch: pa.RecordBatch) -> None:
+        """Take the rows of one batch."""
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            try:
+                self._take(*row)
+            except EligoError as error:
+                self._reject(row[0], row[1], error)
+        if len(self.rows) >= _WRITTEN:
+            self._write()
+
+    def _take(self, rule: Any, expression: Any, weight: Any, tags: Any) -> None:
+        check_id(rule, None)
+        if rule == self.last:
+            raise DuplicateRuleError(f"another row has the id {rule!r}, and is kept: give every rule an id of its own")
+        if expression is None:
+            raise RuleTypeError("the rule has no expression (null)")
+        settings = self.settings
+        root, text, containing = read_rule(expression, settings.limits, no_documents_yet)
+        number, labels = weight_of(weight), tags_of(tags)
+        normal = normalize(root, multi=settings.multi, absent=settings.absent)
+        settings.check(normal)
+        row = len(self.pending)
+        self.pending.add(rule, normal, "", number, labels, row)
+        self.containing.update(containing)
+        self.rows.append((row, rule, text, number, labels))
+        self.last = rule
+
+    def _reject(self, rule: object, expression: object, error: EligoError) -> None:
+        self.rejected += 1
+        if len(self.examples) < 3:
+            self.examples.append((str(rule), str(error)))
+        written = None if expression is None else str(expression)
+        self.bad.append((None if rule is None else str(rule), str(error), getattr(error, "position", -1), written))
+        if len(self.bad) >= _WRITTEN:
+            self._write_rejects()
+
+    def _write(self) -> None:
+        self.texts.write(_table(self.rows, self.schema))
+        self.rows = []
+
+    def _write_rejects(self) -> None:
+        self.rejects.write(_table(self.bad, REJECTS_SCHEMA))
+        self.bad = []
+
+    def finish(self) -> Unit:
+        """Write what was read."""
+        self._write()
+        texts = self.texts.close()
+        rejects = None
+        if self.rejected:
+            self._write_rejects()
+            rejects = self.rejects.close()
+        else:
+            self.rejects.abort()
+        piece = make_piece(self.pending, self.attributes, self.strings)
+        offsets, data = locator_text(np.full(len(piece), self.unit, np.int64), piece.table.sequence)
+        piece = replace(piece, table=replace(piece.table, text_offsets=offsets, text_data=data))
+        return Unit(
+            unit=self.unit,
+            rules=len(piece),
+            rejected=self.rejected,
+            piece=write_arrays(self.folder, "piece", piece.arrays()),
+            texts=texts,
+            rejects=rejects,
+            attributes=piece.attributes,
+            containing=dict(self.containing),
+            buckets=tuple(np.diff(piece.bucket_offsets).tolist()),
+            examples=tuple(self.examples),
+            seconds=time.perf_counter() - self.started,
+        )
+
+    def abort(self) -> None:
+        self.texts.abort()
+        self.rejects.abort()
+
+
+def no_documents_yet(leaf: Quantified) -> EligoError:
+    """What a join gets on Spark."""
+    return RuleTypeError(
+        f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and there are none on Spark yet",
+        hint="leave the quantifier out of this rule",
+    )
+
+
+def containing_of(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The attributes that good rules of a partition use with `contains`; bad rules are reported by who reads them."""
+    found: set[str] = set()
+    for batch in batches:
+        for text in batch.column(0).to_pylist():
+            try:
+                found |= read_rule(text, settings.limits, no_documents_yet)[2]
+            except EligoError:
+                continue
+    yield from report(msgspec.json.encode(sorted(found)).decode())
+
+
+def read_job(path: str) -> Job:
+    return msgspec.json.decode(Path(path).read_bytes(), type=Job)
+
+
+def merge_units(job_path: str) -> str:
+    """One dictionary of all units' strings."""
+    folder, job = Path(job_path).parent, read_job(job_path)
+    first: StringArrays = NO_STRINGS
+    if job.parent is not None:
+        old = map_arrays(Path(job.parent[0]), job.parent[1], verify=True)
+        first = old["data"], old["offsets"]
+    pieces = [restore_piece(map_arrays(folder, unit.piece, verify=True)) for unit in job.units]
+    data, offsets, slots, numbers = merge_strings(first, [piece.strings for piece in pieces])
+    by_unit: Arrays = {str(unit.unit): mine for unit, mine in zip(job.units, numbers, strict=True)}
+    merged = Merged(
+        strings=write_arrays(folder, "strings", {"data": data, "offsets": offsets, "slots": slots}),
+        numbers=write_arrays(folder, "numbers", by_unit),
+    )
+    return msgspec.json.encode(merged).decode()
+
+
+def build_shard(settings: Settings, job_path: str, first: int, stop: int) -> str:
+    """A segment of the rules in buckets first … stop-1."""
+    folder, job = Path(job_path).parent, read_job(job_path)
+    assert job.merged is not None
+    strings = map_arrays(folder, job.merged.strings, verify=True)
+    numbers = map_arrays(folder, job.merged.numbers, verify=True)
+    recipe = settings.recipe(
+        Attributes(job.attributes), Strings((strings["data"], strings["offsets"], strings["slots"]))
+    )
+    pieces = []
+    before = job.first_sequence
+    for unit in job.units:
+        piece = restore_piece(map_arrays(folder, unit.piece, verify=False))  # verified when the strings were merged
+        piece = replace(piece, table=replace(piece.table, sequence=piece.table.sequence + before))
+        pieces.append((piece, numbers[str(unit.unit)]))
+        before += unit.rules
+    segment = join_pieces(pieces, recipe, first, stop)
+    if segment is None:
+        return ""
+    written = write_arrays(folder, "segment", segment.arrays())
+    part = Part(segment=written, rules=len(segment), dead=0, conjunctions=len(segment.conjunctions))
+    return msgspec.json.encode(part).decode()
+
+
+def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(list(column), kind.type) for column, kind in zip(columns, schema, strict=True)], schema=schema
+    )

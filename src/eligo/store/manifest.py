@@ -1,0 +1,62 @@
+"""Manifests: JSON files that know when they are damaged.
+
+    {"format": 5, "checksum": 2874613, "content": {…}}      checksum: CRC-32 of the content's bytes as they stand there
+
+The format is read first: what else a newer manifest holds is not known here.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from eligo.errors import SnapshotError
+
+T = TypeVar("T")
+
+
+class Version(msgspec.Struct, frozen=True):
+    """What every manifest has, of whatever version."""
+
+    format: int
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """`checksum` is the CRC-32 of the content, encoded as it stands in the file."""
+
+    format: int
+    checksum: int
+    content: msgspec.Raw
+
+
+def sealed(content: msgspec.Struct, number: int) -> bytes:
+    """The manifest with this content, in the format of this number."""
+    raw = msgspec.json.encode(content)
+    return msgspec.json.encode(Manifest(number, zlib.crc32(raw), msgspec.Raw(raw)))
+
+
+def unsealed(path: Path, raw: bytes, number: int, kind: type[T]) -> T:
+    """The content of a manifest, which has to be whole and of this format. `path` is for the messages."""
+    again = "make the snapshot again"
+    try:
+        written = msgspec.json.decode(raw, type=Version).format
+        if written > number:
+            raise SnapshotError(
+                f"{path}: format {written}, written by a newer eligo; this one reads up to {number}: upgrade it"
+            )
+        if written < number:
+            raise SnapshotError(
+                f"{path}: format {written}, written by an older eligo; this one reads {number}: {again} from its rules"
+            )
+        manifest = msgspec.json.decode(raw, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"{path}: damaged, {error}; {again}") from None
+    if zlib.crc32(bytes(manifest.content)) != manifest.checksum:
+        raise SnapshotError(f"{path}: damaged, its checksum is wrong; {again}")
+    try:
+        return msgspec.json.decode(manifest.content, type=kind)
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"{path}: damaged, {error}; {again}") from None

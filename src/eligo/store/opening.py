@@ -1,0 +1,212 @@
+"""Opening: the matcher of a version, or of a plain snapshot.
+
+    version 7   shard A   shard B   delta p               a segment that this process has open is taken as it is;
+    version 8   shard A   shard B   delta p   delta q     a file is compared with its checksums once in a process
+
+Segments never change, and what they hold has one meaning in a lineage, so matchers of several versions share them. What
+differs from version to version is small: which rows are dead, and the dictionary, which only grows.
+
+A matcher keeps its version from being swept away for as long as it lives. It may be changed; that changes nothing on
+disk.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from eligo.compile.attributes import Attributes
+from eligo.compile.compiled import U8, Arrays
+from eligo.compile.strings import Strings
+from eligo.errors import OptionError, SnapshotError
+from eligo.index.registry import choose as choose_index
+from eligo.matcher import Matcher
+from eligo.segments.rule_set import RuleSet
+from eligo.segments.segment import Recipe, Segment, restore_segment
+from eligo.segments.view import ALL
+from eligo.store.arrays import ArrayFile, map_arrays
+from eligo.store.snapshot import open_snapshot
+from eligo.store.tables import Texts, tabled
+from eligo.store.versions import DATA, Content, Held, Part, hold, is_versioned, manifest_path, place
+
+_DIRECTORIES: Final = 4  # whose newest version's segments are kept, even if no matcher has them
+_REMEMBERED: Final = 16_384  # files that need not be verified again
+
+Key = tuple[str, str, str, str, str, bool]  # directory, lineage, index, evaluator, file, verified
+
+_lock = threading.RLock()  # two threads that open one version should not map it twice
+_segments: weakref.WeakValueDictionary[Key, Segment] = weakref.WeakValueDictionary()
+_latest: OrderedDict[str, tuple[Segment, ...]] = OrderedDict()
+_texts: weakref.WeakValueDictionary[tuple[str, str, bool], Texts] = weakref.WeakValueDictionary()
+_verified: OrderedDict[tuple[str, int, int], None] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A matcher, and the version it is of."""
+
+    matcher: Matcher
+    content: Content
+    held: Held
+
+
+def open_rules(path: str | PathLike[str], *, verify: bool = True, version: int | None = None) -> Matcher:
+    """The matcher that was saved or compiled there, memory-mapped. `verify` compares the checksums of all its arrays.
+
+    `version`: of a rule set with versions, one that is not the newest.
+    """
+    if is_versioned(path):
+        return open_version(path, version, verify=verify)
+    if version is not None:
+        raise OptionError(f"{Path(path)}: is a plain snapshot, which has no versions; leave version={version} out")
+    return open_snapshot(path, verify=verify)
+
+
+def open_version(
+    path: str | PathLike[str],
+    version: int | None = None,
+    *,
+    verify: bool = True,
+    shards: Sequence[int] | None = None,
+) -> Matcher:
+    """The matcher of a version, the current one if none is named; of some shards only, if they are named."""
+    return open_held(path, version, verify=verify, shards=shards).matcher
+
+
+def open_held(
+    path: str | PathLike[str],
+    version: int | None = None,
+    *,
+    verify: bool = True,
+    shards: Sequence[int] | None = None,
+) -> Opened:
+    """The same, and what it is. The deltas come with shard 0."""
+    held = hold(os.path.abspath(path), version)
+    try:
+        matcher = _matcher(held.directory, held.content, verify, shards)
+    except BaseException:
+        held.close()
+        raise
+    weakref.finalize(matcher, held.close)
+    return Opened(matcher, held.content, held)
+
+
+def _matcher(directory: Path, content: Content, verify: bool, shards: Sequence[int] | None) -> Matcher:
+    if shards is None:
+        parts = content.parts
+    else:
+        if not all(0 <= number < max(1, len(content.shards)) for number in shards):
+            raise OptionError(f"{directory}: version {content.version} has {len(content.shards)} shards, not {shards}")
+        parts = tuple(content.shards[number] for number in sorted(set(shards)) if content.shards)
+        parts += content.deltas if 0 in shards else ()
+    with _usable(directory, content):
+        matcher = Matcher(
+            content.index, content.evaluator, content.absent, content.multi, content.limits, content.options
+        )
+        rules = _rules_of(matcher, content)
+        rules.containing = Counter(content.containing)
+        strings = _mapped(directory, content.strings, verify)
+        rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
+        recipe = replace(rules.recipe, index=choose_index(content.index_used))
+        with _lock:
+            texts = _texts_of(directory, content, verify)
+            segments = [_segment(directory, content, part, recipe, texts, verify) for part in parts]
+            _keep(directory, segments)
+        rules.restore(segments, _masks(directory, content, parts, verify))
+    rules.count = sum(part.rules - part.dead for part in parts)
+    rules.next_sequence = content.next_sequence
+    matcher._loader.id_type = {"int": int, "str": str}.get(content.id_type) if content.rules else None
+    return matcher
+
+
+@contextmanager
+def _usable(directory: Path, content: Content) -> Iterator[None]:
+    """Say what is wrong where a version cannot be used here."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        named = manifest_path(directory, content.version)
+        raise SnapshotError(f"{error.filename}: missing, though {named} names it; compile the rules again") from None
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
+
+
+def _rules_of(matcher: Matcher, content: Content) -> RuleSet:
+    """The matcher's rules, in segments also where its index would change in place."""
+    rules = matcher._rules
+    if not isinstance(rules, RuleSet):
+        index, evaluator = choose_index(content.index_used), rules.recipe.evaluator
+        rules = RuleSet(index, evaluator, content.absent, content.multi, content.limits, matcher.options)
+        matcher._take(rules)
+    return rules
+
+
+def _segment(directory: Path, content: Content, part: Part, recipe: Recipe, texts: Texts, verify: bool) -> Segment:
+    key = (str(directory), content.lineage, content.index_used, content.evaluator, part.segment.file, verify)
+    segment = _segments.get(key)
+    if segment is None or segment.table.texts_apart is not texts:
+        restored = restore_segment(_mapped(directory, part.segment, verify), recipe)
+        if len(restored) != part.rules:
+            raise ValueError(f"{part.segment.file} has {len(restored)} rules, not {part.rules}")
+        segment = _segments[key] = replace(restored, table=tabled(restored.table, texts))
+    return segment
+
+
+def _texts_of(directory: Path, content: Content, verify: bool) -> Texts:
+    """One object for all versions of a lineage: tables that lead to it can be merged without reading a text.
+
+    A unit that means another file now, as after a backup was restored, ends that: segments are then opened anew too.
+    """
+    key = (str(directory), content.lineage, verify)
+    texts = _texts.get(key)
+    if texts is None or not texts.adopt(content.texts):
+        texts = _texts[key] = Texts(directory / DATA, content.texts, verify=verify)
+    return texts
+
+
+def _keep(directory: Path, segments: Sequence[Segment]) -> None:
+    """Hold on to the segments of the version opened last, so that the next one finds them."""
+    _latest[str(directory)] = tuple(segments)
+    _latest.move_to_end(str(directory))
+    while len(_latest) > _DIRECTORIES:
+        _latest.popitem(last=False)
+
+
+def _masks(directory: Path, content: Content, parts: Sequence[Part], verify: bool) -> list[U8]:
+    """For every part a byte for each row, whether it is alive; empty if all are."""
+    dead = _mapped(directory, content.dead, verify) if content.dead is not None else {}
+    masks = []
+    for part in parts:
+        rows = dead.get(part.segment.file, np.zeros(0, np.int32))
+        if len(rows) != part.dead:
+            raise ValueError(f"{part.segment.file} has {len(rows)} dead rows, not {part.dead}")
+        mask = ALL
+        if part.dead:
+            mask = np.ones(part.rules, np.uint8)
+            mask[rows] = 0
+        masks.append(mask)
+    return masks
+
+
+def _mapped(directory: Path, described: ArrayFile, verify: bool) -> Arrays:
+    """The arrays of a file, verified if it has not been before in this process."""
+    path = place(directory, described.file)
+    found = path.stat()
+    known = (str(path), found.st_ino, found.st_mtime_ns)
+    with _lock:
+        arrays = map_arrays(path.parent, described, verify and known not in _verified)
+        if verify:
+            _verified[known] = None
+            while len(_verified) > _REMEMBERED:
+                _verified.popitem(last=False)
+    return arrays

@@ -1,0 +1,238 @@
+"""Publishing a version: files written aside become the current version by one rename.
+
+    1  staging/<job>/     files named by their content; written by any number of processes
+    2  publish.lock       one publisher at a time; an update is refused if its parent is no longer current
+    3  data/              the files take their place
+    4  versions/<m>.json  the manifest, linked under a number that was never used
+    5  CURRENT            replaced: from here on readers take the new version
+    6                     old versions that nobody reads are swept away (sweep.py)
+
+A crash before 5 leaves the old version current and files that no version names; the next publisher removes a manifest
+above CURRENT, a sweep the rest. A crash after 5 leaves the new version, whole. Whoever lost the answer may publish the
+same job again, and gets the version that it became.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+
+from eligo.compile.compiled import Arrays
+from eligo.errors import SnapshotError
+from eligo.store.arrays import ArrayFile, write_arrays
+from eligo.store.files import lock, sync_directory, turn, write_through
+from eligo.store.manifest import sealed
+from eligo.store.snapshot import MANIFEST
+from eligo.store.sweep import GRACE, is_due, remove_unpublished, sweep
+from eligo.store.versions import (
+    CURRENT,
+    DATA,
+    FORMAT,
+    LOCK,
+    STAGING,
+    VERSIONS,
+    Content,
+    current_line,
+    current_version,
+    manifest_path,
+    place,
+    read_version,
+    version_numbers,
+)
+
+log = logging.getLogger("eligo")
+
+_OURS: Final = frozenset((CURRENT, LOCK, VERSIONS, DATA, STAGING))
+
+
+class Staging:
+    """A folder for the files of one job, locked while the job lives; `begin` makes it."""
+
+    def __init__(self, directory: Path, job: str, handle: int) -> None:
+        self.directory = directory
+        self.job = job
+        self.folder = directory / STAGING / job
+        self.since = _newest(directory)  # the version that was current when the job began
+        self._handle = handle
+
+    @classmethod
+    def begin(cls, directory: str | PathLike[str]) -> Staging:
+        """Make the directory, if it is not there, and a folder in it for a new job."""
+        root = Path(os.path.abspath(directory))
+        _make_directory(root)
+        while True:
+            job = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid4().hex[:12]}"
+            folder = root / STAGING / job
+            folder.mkdir()
+            with suppress(FileNotFoundError):
+                handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+                lock(handle, "exclusive", wait=True)
+                if os.fstat(handle).st_nlink:  # else a sweep without grace came between
+                    return cls(root, job, handle)
+                os.close(handle)
+
+    def write_arrays(self, prefix: str, arrays: Arrays) -> ArrayFile:
+        return write_arrays(self.folder, prefix, arrays)
+
+    def close(self) -> None:
+        """Remove what was not published."""
+        handle, self._handle = self._handle, -1
+        if handle < 0:
+            return
+        shutil.rmtree(self.folder, ignore_errors=True)  # a late task may still write into it; a sweep takes the rest
+        os.close(handle)
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _make_directory(root: Path) -> None:
+    """Make it, or make sure that it holds nothing but versions."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise SnapshotError(f"{root}: is a file; versions need a directory, choose another name") from None
+    found = sorted(entry.name for entry in root.iterdir())
+    if MANIFEST in found:
+        raise SnapshotError(
+            f"{root}: holds a plain snapshot ({MANIFEST}), made by Matcher.save or `eligo compile`; choose another "
+            f"path, or remove it first"
+        )
+    foreign = [name for name in found if name not in _OURS]
+    if foreign:
+        raise SnapshotError(f"{root}: holds other things ({foreign[0]}); versions need a directory of their own")
+    for name in (VERSIONS, DATA, STAGING):
+        (root / name).mkdir(exist_ok=True)
+    sync_directory(root)
+
+
+def publishing(directory: str | PathLike[str]) -> AbstractContextManager[bool]:
+    """Nobody else publishes meanwhile; `publish` inside it is free to. Gives whether the file system has locks."""
+    return turn(Path(directory) / LOCK)
+
+
+def publish(
+    staging: Staging,
+    files: Iterable[str],
+    make: Callable[[int, Content | None], Content],
+    *,
+    expect_parent: int | None = None,
+) -> Content:
+    """Publish what `make` gives for the new version's number and its parent; `files` are those of the staging folder.
+
+    The number, the parent and the job are put into the content here. With `expect_parent` (0: no version yet) it is
+    refused if another version is current.
+    """
+    directory = staging.directory
+    with publishing(directory) as alone:
+        newest = _newest(directory)
+        parent = read_version(directory, newest) if newest else None
+        done = _published(staging, parent)
+        if done is not None:
+            return done
+        if expect_parent is not None and expect_parent != newest:
+            raise SnapshotError(
+                f"{directory}: version {newest} was published meanwhile, and this update was made for "
+                f"{expect_parent}; run the update again"
+            )
+        number = max([newest, *version_numbers(directory)]) + 1
+        remove_unpublished(directory, newest, 0.0 if alone else GRACE)
+        content = msgspec.structs.replace(make(number, parent), version=number, parent=newest, job=staging.job)
+        _move(staging.folder, directory, files)
+        _refuse_missing(directory, content)
+        _write_manifest(staging.folder, directory, content)
+        _set_current(staging.folder, directory, number)
+        log.info("%s: version %d published, %d rules", directory, number, content.rules)
+        try:
+            if is_due(directory):
+                sweep(directory)
+        except OSError as error:  # it is published; what could not be removed stays until the next time
+            log.warning("%s: not swept: %s", directory, error)
+        return content
+
+
+def _newest(directory: Path) -> int:
+    """The current version, 0 if none was published yet."""
+    if (directory / CURRENT).exists():
+        return current_version(directory)
+    for number in version_numbers(directory):
+        # A first version that was never published has no parent. Any other was, so CURRENT has been lost.
+        with suppress(FileNotFoundError):
+            if read_version(directory, number).parent:
+                current_version(directory)
+    return 0
+
+
+def _published(staging: Staging, content: Content | None) -> Content | None:
+    """The version that a job became, if it did: one of those from its beginning to the current one."""
+    while content is not None and content.job != staging.job:
+        try:
+            content = read_version(staging.directory, content.parent) if content.parent > staging.since else None
+        except FileNotFoundError:
+            content = None
+    return content
+
+
+def _move(folder: Path, directory: Path, files: Iterable[str]) -> None:
+    for name in files:
+        ours, theirs = folder / name, place(directory, name)
+        if not ours.exists() and theirs.exists():
+            continue  # moved by an earlier attempt
+        # A file of that name has that content. It is left alone: over a network others may have it mapped.
+        if theirs.exists() and theirs.stat().st_size == ours.stat().st_size:
+            ours.unlink()
+        else:
+            os.replace(ours, theirs)
+        with suppress(PermissionError):
+            os.utime(theirs)  # as new as its version, lest a sweep take it where there are no locks
+    sync_directory(directory / DATA)
+
+
+def _refuse_missing(directory: Path, content: Content) -> None:
+    """No version is published that could not be opened."""
+    for name, size in content.files().items():
+        path = place(directory, name)
+        found = path.stat().st_size if path.exists() else -1
+        if found != size:
+            raise SnapshotError(
+                f"{path}: {'missing' if found < 0 else f'of {found:,} bytes instead of {size:,}'}, and the new version "
+                f"needs it; nothing was published"
+            )
+
+
+def _write_manifest(folder: Path, directory: Path, content: Content) -> None:
+    temporary = folder / "manifest.tmp"
+    write_through(temporary, sealed(content, FORMAT))
+    try:
+        # A link, not a rename: it refuses a name that another publisher has taken, where there are no locks.
+        os.link(temporary, manifest_path(directory, content.version))
+    except FileExistsError:
+        raise SnapshotError(
+            f"{directory}: another process publishes version {content.version} at this moment; try again"
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(directory / VERSIONS)
+
+
+def _set_current(folder: Path, directory: Path, version: int) -> None:
+    temporary = folder / "current.tmp"
+    write_through(temporary, f"{current_line(version)}\n".encode())
+    os.replace(temporary, directory / CURRENT)
+    sync_directory(directory)

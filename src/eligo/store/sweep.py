@@ -1,0 +1,152 @@
+"""Sweeping away versions that nobody reads, and what crashes left.
+
+    a version    older than the current one, not among the newest `keep`, superseded longer than `grace` ago, and its
+                 manifest not locked by a reader: the manifest goes first, then what no other manifest names
+    data/        files that no manifest names and that are older than `grace`
+    staging/     folders whose job has ended, its lock being free, and where nothing was written for `grace`
+
+The manifest is locked alone before it is removed, so a reader either has its lock first and the version stays, or finds
+the manifest gone and takes a newer one. Files that somebody has mapped survive their removal on a local disk but not
+over a network, which is why the lock comes first. Where there are no locks, only `grace` protects readers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+from eligo.errors import OptionError
+from eligo.store.files import lock, sync_directory, turn
+from eligo.store.versions import (
+    DATA,
+    LOCK,
+    STAGING,
+    VERSIONS,
+    current_version,
+    manifest_path,
+    read_version,
+    version_numbers,
+)
+
+log = logging.getLogger("eligo")
+
+GRACE: Final = 3600.0  # seconds: longer than a query waits between its planning and its first task, or a task lives on
+
+
+def sweep(path: str | PathLike[str], *, keep: int = 2, grace: float = GRACE) -> int:
+    """Remove old versions and leftovers; how many files that were.
+
+    `keep`: so many of the newest versions stay, the current one among them. `grace`: seconds for which a superseded
+    version stays nevertheless.
+    """
+    if keep < 1 or grace < 0:
+        raise OptionError(f"keep is 1 or more and grace 0 or more, not {keep} and {grace}")
+    directory = Path(path)
+    newest = current_version(directory)
+    with turn(directory / LOCK) as alone:
+        newest = current_version(directory)
+        removed = remove_unpublished(directory, newest, 0.0 if alone else max(grace, GRACE))
+        removed += _remove_versions(directory, newest, keep, grace)
+        removed += _remove_data(directory, grace)
+        removed += _remove_staging(directory, grace)
+    if removed:
+        log.info("%s: %d files swept away", directory, removed)
+    return removed
+
+
+def is_due(directory: Path, keep: int = 2, grace: float = GRACE) -> bool:
+    """Whether a version could have been swept away for a whole `grace`. A sweep reads every manifest, and a version
+    published every second should not pay for that each time.
+    """
+    there = version_numbers(directory)
+    return len(there) > keep and _age(manifest_path(directory, there[1])) >= 2 * grace
+
+
+def remove_unpublished(directory: Path, newest: int, age: float) -> int:
+    """Remove manifests above the current version: their publisher crashed, if it does not hold the lock now."""
+    removed = 0
+    for number in version_numbers(directory):
+        manifest = manifest_path(directory, number)
+        if number > newest and _age(manifest) >= age:
+            manifest.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _remove_versions(directory: Path, newest: int, keep: int, grace: float) -> int:
+    published = [number for number in version_numbers(directory) if number <= newest]
+    removed = 0
+    for number, successor in list(pairwise(published))[: max(0, len(published) - keep)]:
+        # A version was superseded when the next one was made.
+        if _age(manifest_path(directory, successor)) < grace:
+            break
+        removed += _remove_unread(manifest_path(directory, number))
+    if removed:
+        sync_directory(directory / VERSIONS)  # before the files go: a manifest must not come back without them
+    return removed
+
+
+def _remove_unread(manifest: Path) -> int:
+    try:
+        handle = os.open(manifest, os.O_RDWR)  # over a network only who may write can lock alone
+    except PermissionError:
+        return 0
+    try:
+        if lock(handle, "exclusive", wait=False) is False:
+            return 0
+        manifest.unlink()
+        return 1
+    finally:
+        os.close(handle)
+
+
+def _remove_data(directory: Path, grace: float) -> int:
+    named: set[str] = set()
+    for number in version_numbers(directory):
+        named.update(read_version(directory, number).files())
+    removed = 0
+    for entry in sorted((directory / DATA).iterdir()):
+        if entry.name not in named and _age(entry) >= grace:
+            entry.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _remove_staging(directory: Path, grace: float) -> int:
+    removed = 0
+    for folder in sorted((directory / STAGING).iterdir()):
+        if not _is_dead(folder / "lock"):
+            continue
+        inside = [entry for entry in folder.rglob("*") if entry.is_file()]
+        # Tasks of a driver that died may still write, so the newest file counts, not the folder's beginning.
+        if min(map(_age, [folder, *inside])) >= grace:
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += len(inside)
+    return removed
+
+
+def _is_dead(path: Path) -> bool:
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    except PermissionError:
+        return False
+    try:
+        return lock(handle, "exclusive", wait=False) is not False
+    finally:
+        os.close(handle)
+
+
+def _age(path: Path) -> float:
+    """Seconds since a file was written; less than nothing where it is gone or the clock was put back."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return -1.0

@@ -1,0 +1,267 @@
+"""Versions of a rule set in one directory: what is in it, and how a reader takes hold of one.
+
+    rules.eligo/
+      CURRENT                      the version that new readers take, and the checksum of these digits; see below
+      publish.lock                 locked by who publishes or sweeps (publish.py, sweep.py)
+      versions/<20 digits>.json    the manifest of a version; never changed; its readers lock it together
+      data/                        files named by their content, each of one or more versions
+        strings-<hash>.bin         dictionary of a version, complete
+        segment-<hash>.bin         a shard or a delta; instead of texts it has locators (tables.py)
+        dead-<hash>.bin            rows of segments that are no longer there
+        rules-<hash>.parquet       sequence, id, expression, weight, tags of one unit
+        rejects-<hash>.parquet     rules that were refused, and why
+        statistics-<hash>.parquet  what was learned of events
+      staging/<job>/               files of a job until they are published
+
+    CURRENT   00000000000000000007 5c2c3ecd        and a line feed: 30 bytes, whatever the version
+
+CURRENT has one length for ever: Spark keeps the length of a file that it reads again and again. It has a checksum,
+because one flipped bit would else name another version that is there too.
+
+A version becomes visible when CURRENT is replaced, which is one rename. All that it names is there before, and stays
+until the version is swept away, which no reader's lock allows: a reader sees one version or another, never a mixture.
+
+Within a lineage, which `compile_rules` begins and updates continue, numbers of strings, attributes and units keep their
+meaning, so that a segment made by one version serves the next.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import weakref
+import zlib
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal
+
+import msgspec
+
+from eligo.errors import SnapshotError
+from eligo.language.limits import Limits
+from eligo.store.arrays import ArrayFile
+from eligo.store.files import lock
+from eligo.store.manifest import unsealed
+
+FORMAT: Final = 1
+CURRENT: Final = "CURRENT"
+VERSIONS: Final = "versions"
+DATA: Final = "data"
+STAGING: Final = "staging"
+LOCK: Final = "publish.lock"
+
+_MANIFEST: Final = re.compile(r"([0-9]{20})\.json")
+_ATTEMPTS: Final = 100  # to take hold of the newest version while others publish and sweep
+
+
+class TableFile(msgspec.Struct, frozen=True):
+    """A Parquet file, as a manifest describes it; the checksum is that of the whole file."""
+
+    file: str
+    size: int
+    rows: int
+    crc32: int
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A segment: a shard or a delta. `rules` counts all its rows, the dead ones too."""
+
+    segment: ArrayFile
+    rules: int
+    dead: int
+    conjunctions: int
+
+
+class Content(msgspec.Struct, frozen=True):
+    """What the manifest of a version says, its checksum apart."""
+
+    eligo: str
+    version: int
+    parent: int  # the version that was current before, 0: none
+    made: str  # UTC, ISO 8601
+    job: str  # that published it
+    lineage: str  # the job that began it
+    index: str
+    index_used: str
+    evaluator: str
+    absent: Literal["fails", "classical"]
+    multi: tuple[str, ...]
+    containing: dict[str, int]
+    limits: Limits
+    options: dict[str, bool | int | float | str]
+    id_type: Literal["int", "str", ""]
+    rules: int  # the living
+    next_sequence: int
+    next_unit: int
+    attributes: tuple[str, ...]
+    strings: ArrayFile  # data, offsets, slots
+    shards: tuple[Part, ...]
+    deltas: tuple[Part, ...]
+    dead: ArrayFile | None  # arrays named by the segment's file: its dead rows, int32, ascending
+    texts: dict[int, TableFile]  # by unit
+    rejects: tuple[TableFile, ...]
+    rejected: int
+    statistics: TableFile | None = None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.shards + self.deltas
+
+    def files(self) -> dict[str, int]:
+        """The files in data/ that the version needs, with their sizes."""
+        described: list[ArrayFile | TableFile] = [self.strings, *(part.segment for part in self.parts)]
+        described += [*self.texts.values(), *self.rejects]
+        described += [file for file in (self.dead, self.statistics) if file is not None]
+        return {file.file: file.size for file in described}
+
+
+def is_versioned(path: str | PathLike[str]) -> bool:
+    """Whether a directory holds versions, or is to hold them, rather than a plain snapshot."""
+    directory = Path(path)
+    return (directory / CURRENT).is_file() or (directory / VERSIONS).is_dir()
+
+
+def place(directory: Path, name: str) -> Path:
+    """Where a file that a manifest names lies."""
+    return directory / DATA / name
+
+
+def manifest_path(directory: Path, version: int) -> Path:
+    return directory / VERSIONS / f"{version:020d}.json"
+
+
+def current_line(version: int) -> str:
+    """What CURRENT says of a version."""
+    digits = f"{version:020d}"
+    return f"{digits} {zlib.crc32(digits.encode()):08x}"
+
+
+def version_in(line: str, source: object = CURRENT) -> int:
+    """The version that a line of CURRENT names. `source` is for the message."""
+    digits = line[:20]
+    if not (digits.isascii() and digits.isdigit() and line == current_line(int(digits)) and int(digits)):
+        raise SnapshotError(
+            f"{source}: damaged, {line!r:.60} is no version with its checksum; compile the rules again, or write into "
+            f"it what `eligo.store.versions.current_line` gives for the newest version that is good"
+        )
+    return int(digits)
+
+
+def current_version(directory: str | PathLike[str]) -> int:
+    """The version that new readers take."""
+    path = Path(directory) / CURRENT
+    try:
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise _no_version(Path(directory)) from None
+    return version_in(raw[:-1].decode("latin-1") if raw.endswith(b"\n") else repr(raw), path)
+
+
+def _no_version(directory: Path) -> SnapshotError:
+    if not directory.exists():
+        return SnapshotError(f"{directory}: there is nothing there; `spark.compile_rules` and Matcher.save make one")
+    if (directory / "manifest.json").is_file():
+        return SnapshotError(
+            f"{directory}: is a plain snapshot, which has no versions; `spark.compile_rules` makes them"
+        )
+    if version_numbers(directory):
+        return SnapshotError(f"{directory / CURRENT}: missing, so nobody knows which version counts; compile again")
+    return SnapshotError(f"{directory}: has no {CURRENT}, no version has been published yet; compile the rules into it")
+
+
+def version_numbers(directory: Path) -> list[int]:
+    """The versions with a manifest, ascending; those above the current one are not published."""
+    try:
+        names = os.listdir(directory / VERSIONS)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(int(found[1]) for found in map(_MANIFEST.fullmatch, names) if found)
+
+
+def read_version(directory: Path, version: int) -> Content:
+    """What a manifest says; FileNotFoundError if there is none."""
+    path = manifest_path(directory, version)
+    return _content(path, path.read_bytes(), version)
+
+
+def _content(path: Path, raw: bytes, version: int) -> Content:
+    content = unsealed(path, raw, FORMAT, Content)
+    if content.version != version:
+        raise SnapshotError(f"{path}: is the manifest of version {content.version}, under a wrong name; restore it")
+    return content
+
+
+def versions(directory: str | PathLike[str]) -> list[Content]:
+    """The published versions that are still there, oldest first."""
+    folder = Path(directory)
+    newest = current_version(folder)
+    found = []
+    for number in version_numbers(folder):
+        try:
+            if number <= newest:
+                found.append(read_version(folder, number))
+        except FileNotFoundError:
+            continue  # swept away meanwhile
+    return found
+
+
+class Held:
+    """A version that nobody sweeps away until this is closed, or collected as garbage."""
+
+    def __init__(self, directory: Path, content: Content, handle: int) -> None:
+        self.directory = directory
+        self.content = content
+        self.version = content.version
+        self._release = weakref.finalize(self, os.close, handle)
+
+    def close(self) -> None:
+        self._release()  # does nothing the second time
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def hold(directory: str | PathLike[str], version: int | None = None) -> Held:
+    """Take hold of a version, the current one if none is named."""
+    folder = Path(directory)
+    for _ in range(_ATTEMPTS):
+        newest = current_version(folder)
+        wanted = newest if version is None else version
+        if not 0 < wanted <= newest:
+            raise SnapshotError(f"{folder}: has no version {wanted}, the newest is {newest}")
+        held = _hold(folder, wanted)
+        if held is not None:
+            return held
+        if version is not None or current_version(folder) == newest:
+            break
+    if version is not None:
+        there = ", ".join(str(number) for number in version_numbers(folder)[-8:])
+        raise SnapshotError(
+            f"{folder}: version {version} was removed; plan the query again, or sweep with a longer grace (there are "
+            f"still: {there})"
+        )
+    raise SnapshotError(f"{manifest_path(folder, newest)}: missing, though {CURRENT} names it; compile the rules again")
+
+
+def _hold(folder: Path, version: int) -> Held | None:
+    path = manifest_path(folder, version)
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        lock(handle, "shared", wait=True)
+        if os.fstat(handle).st_nlink == 0:  # swept away between the opening and the lock
+            os.close(handle)
+            return None
+        with open(handle, "rb", closefd=False) as file:
+            return Held(folder, _content(path, file.read(), version), handle)
+    except BaseException:
+        os.close(handle)
+        raise
