@@ -6,7 +6,7 @@ Every change happens whole or not at all. What can fail (reading, ids, limits) c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,6 +61,19 @@ class Loader:
             with self._containing_changes(NOTHING, gone):
                 # It is looked up again where rules may have been compiled anew.
                 rules.remove(self.place(rule) if gone else place)
+            if rules.count == 0:
+                self.id_type = None
+
+    def remove_many(self, ids: Sequence[RuleId]) -> None:
+        """Remove rules, each named once; if one is unknown, none is."""
+        rules = self._rules
+        with rules.lock:
+            places = [self.place(rule) for rule in ids]
+            gone: Counter[str] = Counter()
+            for text in rules.texts_at(places) if rules.containing else ():
+                gone.update(self._containing(text))
+            with self._containing_changes(NOTHING, gone):
+                rules.remove_many([self.place(rule) for rule in ids] if gone else places)
             if rules.count == 0:
                 self.id_type = None
 
@@ -128,8 +141,8 @@ class Loader:
                     id_type = type(rule)
                 built = [rules.made(*part.finish()) for part in parts if part.rows]
                 # From here on no rule is refused.
-                for known in doomed if containing_before else ():
-                    rules.containing -= Counter(self._containing(rules.rule_at(known).expression))
+                for text in rules.texts_at(doomed) if containing_before else ():
+                    rules.containing -= Counter(self._containing(text))
                 rules.remove_many(doomed)
                 rules.extend(built)
                 rules.next_sequence = max(rules.next_sequence, sequence)
@@ -170,7 +183,7 @@ class Loader:
         return rules.declared.union((rules.containing + Counter(comes)) - Counter(gone))
 
     @contextmanager
-    def _containing_changes(self, comes: frozenset[str], gone: frozenset[str]) -> Iterator[None]:
+    def _containing_changes(self, comes: frozenset[str], gone: Iterable[str]) -> Iterator[None]:
         """Around adding a rule that uses some attributes with `contains`, and removing one that does.
 
         If that makes an attribute multi-valued or single-valued, the rules that name it are compiled again, and readers

@@ -19,7 +19,7 @@ from eligo.compile.codes import STRING_CUT
 from eligo.compile.compiled import I64, Compiled, mixed
 from eligo.compile.dictionary import StringArrays
 from eligo.compile.strings import hash_bytes
-from eligo.jit import kernel
+from eligo.jit import inline, kernel
 
 BUCKETS = 256
 _SHIFT = np.uint64(56)  # 64 bits less the 8 of a bucket
@@ -27,7 +27,7 @@ _NEVER = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # of a rule without conjunctions
 
 
 def rule_buckets(compiled: Compiled, attributes: Sequence[str], strings: StringArrays) -> I64:
-    """The bucket of every rule. Rules have no parts yet: those come when a shard is built."""
+    """The bucket of every rule."""
     raw = [name.encode() for name in attributes]
     names = np.frombuffer(b"".join(raw) or b"\0", np.uint8)
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum([len(name) for name in raw], dtype=np.int64)))
@@ -43,6 +43,8 @@ def rule_buckets(compiled: Compiled, attributes: Sequence[str], strings: StringA
         string_hashes,
         compiled.conjunction_offsets,
         compiled.conjunction,
+        compiled.part_offsets,
+        compiled.part,
         compiled.tree_offsets,
         compiled.tree,
     )
@@ -60,7 +62,21 @@ def slice_hashes(data, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_hashes(attribute, flags, pattern, run_offsets, kinds, keys, strings, offsets, items, tree_offsets, tree):  # type: ignore[no-untyped-def]
+def least_hashes(  # type: ignore[no-untyped-def]
+    attribute,
+    flags,
+    pattern,
+    run_offsets,
+    kinds,
+    keys,
+    strings,
+    offsets,
+    items,
+    part_offsets,
+    part,
+    tree_offsets,
+    tree,
+):
     """For every rule the least hash of its conjunctions."""
     predicates = np.empty(len(attribute), np.uint64)
     for p in range(len(attribute)):
@@ -76,20 +92,30 @@ def least_hashes(attribute, flags, pattern, run_offsets, kinds, keys, strings, o
                 else:
                     h = mixed(mixed(h, key), keys[r, 2 * side + 1])
         predicates[p] = h
-    conjunctions = np.empty(len(offsets) - 1, np.uint64)
-    for c in range(len(conjunctions)):
+    # What tokens stand for: conjunctions and, behind them, parts, which name only parts of lower numbers.
+    conjunctions, parts = len(offsets) - 1, len(part_offsets) - 1
+    tokens = np.empty(conjunctions + parts, np.uint64)
+    for c in range(conjunctions):
         total = np.uint64(offsets[c + 1] - offsets[c])
         for i in range(offsets[c], offsets[c + 1]):
             total += predicates[items[i]]
-        conjunctions[c] = mixed(np.uint64(0), total)
+        tokens[c] = mixed(np.uint64(0), total)
+    for p in range(parts):
+        tokens[conjunctions + p] = least_of(tokens, part, part_offsets[p], part_offsets[p + 1])
     least = np.empty(len(tree_offsets) - 1, np.uint64)
     for n in range(len(least)):
-        best = _NEVER
-        for t in range(tree_offsets[n], tree_offsets[n + 1]):
-            if tree[t] >= 0:
-                best = min(best, conjunctions[tree[t]])
-        least[n] = best
+        least[n] = least_of(tokens, tree, tree_offsets[n], tree_offsets[n + 1])
     return least
+
+
+@inline
+def least_of(hashes, tokens, first, stop):  # type: ignore[no-untyped-def]
+    """The least hash of the tokens of a tree."""
+    best = _NEVER
+    for t in range(first, stop):
+        if tokens[t] >= 0:
+            best = min(best, hashes[tokens[t]])
+    return best
 
 
 def spread(buckets: I64) -> tuple[NDArray[np.int64], I64]:

@@ -69,6 +69,7 @@ class RuleSet(Rules):
         self._encoder: Encoder | None = None
         self._merging: threading.Thread | None = None
         self._busy: list[Segment] = []  # what that thread is merging
+        self.settled: list[Segment] = []  # what is never merged: somebody else looks after these
 
     def adopt(self, attributes: Attributes, strings: Strings) -> None:
         self.recipe.attributes, self.recipe.strings = attributes, strings
@@ -190,6 +191,14 @@ class RuleSet(Rules):
         found.extend((-1, row) for row in self.pending.rows.values() if any(n in texts[row] for n in needles))
         return found
 
+    def texts_at(self, places: Sequence[Place]) -> list[str]:
+        texts: dict[Place, str] = {(-1, row): self.pending.texts[row] for number, row in places if number < 0}
+        for number in {number for number, _ in places if number >= 0}:
+            rows = [row for other, row in places if other == number]
+            found = self.segments[number].table.texts_of(np.array(rows, np.int64))
+            texts.update(zip([(number, row) for row in rows], found, strict=True))
+        return [texts[place] for place in places]
+
     def rule_at(self, place: Place) -> Rule:
         number, row = place
         if number < 0:
@@ -287,7 +296,7 @@ class RuleSet(Rules):
         living = {
             i: len(segment) - self.dead[i]
             for i, segment in enumerate(self.segments)
-            if not any(segment is busy for busy in self._busy)
+            if not any(segment is other for other in (*self._busy, *self.settled))
         }
         classes = Counter(_size_class(size) for size in living.values())
         for size in sorted(classes):

@@ -127,6 +127,10 @@ class RuleTable:
     def text(self, row: int) -> str:
         return bytes(self.text_data[self.text_offsets[row] : self.text_offsets[row + 1]]).decode()
 
+    def texts_of(self, rows: I64) -> list[str]:
+        """The texts of some rows."""
+        return [self.text(row) for row in rows.tolist()]
+
     def tag_names(self) -> list[str]:
         return unpacked(self.tag_name_offsets, self.tag_name_data)
 

@@ -150,6 +150,10 @@ class Rules(ABC):
     @abstractmethod
     def rule_at(self, place: Place) -> Rule: ...
 
+    def texts_at(self, places: Sequence[Place]) -> list[str]:
+        """The texts of the rules at some places."""
+        return [self.rule_at(place).expression for place in places]
+
     @abstractmethod
     def rules_naming(self, names: Iterable[str]) -> list[Place]:
         """Places of the rules whose text names one of the attributes, and perhaps of some more."""

@@ -15,16 +15,19 @@ from eligo.spark.java import Java, find_java, require_java
 from eligo.spark.match import match
 from eligo.spark.published import Published, versions
 from eligo.spark.session import local_session
+from eligo.spark.update import compact_rules, update_rules
 from eligo.store.sweep import sweep
 
 __all__ = [
     "Java",
     "Published",
+    "compact_rules",
     "compile_rules",
     "find_java",
     "local_session",
     "match",
     "require_java",
     "sweep",
+    "update_rules",
     "versions",
 ]

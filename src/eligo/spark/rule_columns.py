@@ -20,7 +20,7 @@ def rule_columns(frame: DataFrame, more: tuple[str, ...] = ()) -> tuple[DataFram
     from pyspark.sql.functions import lit
 
     schema = frame.schema
-    for name in COLUMNS[:2]:
+    for name in COLUMNS[:1] if "change" in more and "change" in schema.names else COLUMNS[:2]:
         if name not in schema.names:
             raise _missing(schema, name)
     columns = []

@@ -38,10 +38,11 @@ from eligo.language.normalize import normalize
 from eligo.reading import check_id, read_rule, tags_of, weight_of, without_collector
 from eligo.segments.pending import Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
+from eligo.segments.rule_table import RuleTable
 from eligo.segments.segment import Recipe
 from eligo.spark.jobs import report
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
-from eligo.store.tables import REJECTS_SCHEMA, RULES_SCHEMA, TableWriter, locator_text
+from eligo.store.tables import REJECTS_SCHEMA, ROW_BITS, RULES_SCHEMA, TableWriter, locator_text
 from eligo.store.versions import Part, TableFile
 
 _WRITTEN = 16_384  # rules held as Python objects before they go to the table
@@ -172,7 +173,7 @@ class _UnitReader:
         row = len(self.pending)
         self.pending.add(rule, normal, "", number, labels, row)
         self.containing.update(containing)
-        self.rows.append((row, rule, text, number, labels))
+        self.rows.append((rule, text, number, labels))
         self.last = rule
 
     def _reject(self, rule: object, expression: object, error: EligoError) -> None:
@@ -185,11 +186,11 @@ class _UnitReader:
             self._write_rejects()
 
     def _write(self) -> None:
-        self.texts.write(_table(self.rows, self.schema))
+        self.texts.write(rows_as(self.rows, self.schema))
         self.rows = []
 
     def _write_rejects(self) -> None:
-        self.rejects.write(_table(self.bad, REJECTS_SCHEMA))
+        self.rejects.write(rows_as(self.bad, REJECTS_SCHEMA))
         self.bad = []
 
     def finish(self) -> Unit:
@@ -285,11 +286,24 @@ def build_shard(settings: Settings, job_path: str, first: int, stop: int) -> str
     if segment is None:
         return ""
     written = write_arrays(folder, "segment", segment.arrays())
-    part = Part(segment=written, rules=len(segment), dead=0, conjunctions=len(segment.conjunctions))
+    part = Part(
+        segment=written,
+        rules=len(segment),
+        dead=0,
+        conjunctions=len(segment.conjunctions),
+        units=units_of(segment.table),
+        buckets=(first, stop),
+    )
     return msgspec.json.encode(part).decode()
 
 
-def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+def units_of(table: RuleTable) -> tuple[int, ...]:
+    """The units where the texts of a table's rules are."""
+    locators = np.ascontiguousarray(table.text_data).view("<i8")
+    return tuple(np.unique(locators >> ROW_BITS).tolist())
+
+
+def rows_as(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     return pa.RecordBatch.from_arrays(
         [pa.array(list(column), kind.type) for column, kind in zip(columns, schema, strict=True)], schema=schema

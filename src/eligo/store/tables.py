@@ -1,6 +1,6 @@
 """Tables beside the arrays: rules as they were written, and those that were refused.
 
-    rules-<hash>.parquet      sequence, id, expression, weight, tags      one file a unit, its rows in any order
+    rules-<hash>.parquet      id, expression, weight, tags      one file a unit, its rows in any order
       row group 0             rows 0 … 65,535                             every group full but the last
       row group 1             rows 65,536 … 131,071
     rejects-<hash>.parquet    id, message, position, expression
@@ -51,7 +51,6 @@ def RULES_SCHEMA(id_type: str) -> pa.Schema:  # noqa: N802 — beside REJECTS_SC
     """The columns of rules with ids of this type, "int" or "str"."""
     return pa.schema(
         [
-            ("sequence", pa.int64()),
             ("id", pa.int64() if id_type == "int" else pa.string()),
             ("expression", pa.string()),
             ("weight", pa.float64()),
@@ -71,6 +70,10 @@ class TableWriter:
         self._writer: Any = pq.ParquetWriter(
             self._temporary, schema, compression="zstd", use_dictionary=False, write_page_checksum=True
         )
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
 
     @property
     def rows(self) -> int:
@@ -256,6 +259,9 @@ class TabledRules(RuleTable):
 
     def text_array(self) -> pa.Array:
         return self.texts.many(self.locators)
+
+    def texts_of(self, rows: I64) -> list[str]:
+        return self.texts.many(self.locators[rows]).to_pylist()  # type: ignore[no-any-return]
 
     def written(self) -> RuleTable:
         if not len(self):

@@ -8,7 +8,7 @@
         strings-<hash>.bin         dictionary of a version, complete
         segment-<hash>.bin         a shard or a delta; instead of texts it has locators (tables.py)
         dead-<hash>.bin            rows of segments that are no longer there
-        rules-<hash>.parquet       sequence, id, expression, weight, tags of one unit
+        rules-<hash>.parquet       id, expression, weight, tags of one unit
         rejects-<hash>.parquet     rules that were refused, and why
         statistics-<hash>.parquet  what was learned of events
       staging/<job>/               files of a job until they are published
@@ -71,6 +71,8 @@ class Part(msgspec.Struct, frozen=True):
     rules: int
     dead: int
     conjunctions: int
+    units: tuple[int, ...] = ()  # where the texts of its rules are
+    buckets: tuple[int, int] = (0, 256)  # of a shard: which rules belong into it (compile/signature.py)
 
 
 class Content(msgspec.Struct, frozen=True):

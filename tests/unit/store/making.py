@@ -87,7 +87,6 @@ class Maker:
         kind = "str" if table.has_text_ids else "int"
         writer = TableWriter(staging.folder, "rules", RULES_SCHEMA(kind))
         rows = {
-            "sequence": table.sequence,
             "id": [table.id(row) for row in range(len(table))],
             "expression": [table.text(row) for row in range(len(table))],
             "weight": table.weight,

@@ -20,7 +20,6 @@ def written(folder: Path, rows: int, step: int, prefix: str = "rules") -> TableF
     for first in range(0, rows, step):
         numbers = np.arange(first, min(first + step, rows))
         columns = {
-            "sequence": numbers,
             "id": numbers,
             "expression": [f"a = {n}" for n in numbers],
             "weight": np.ones(len(numbers)),

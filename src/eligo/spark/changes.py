@@ -1,0 +1,238 @@
+"""What a worker does with changes to a rule set: one task applies them all to the version that is there.
+
+    rows of changes, sorted by id ──▶ the matcher of the parent version, changed as any matcher is
+                                      its new segments (deltas), what is dead now, new strings ──▶ files of the job
+
+The shards of the parent are mapped, and are left alone; what changes in them is which rows are dead. Deltas are merged
+as a matcher merges its own small segments, so that there are few of them.
+
+`compact_shard` makes a shard anew: without its dead, and with the rules of the deltas that belong into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from eligo.compile.compiled import U8, Arrays
+from eligo.compile.signature import rule_buckets
+from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
+from eligo.index.registry import choose as choose_index
+from eligo.reading import check_id, duplicate, without_collector
+from eligo.segments.rule_set import RuleSet
+from eligo.segments.segment import Segment, merge_segments
+from eligo.spark.jobs import report
+from eligo.spark.tasks import rows_as, units_of
+from eligo.store.arrays import ArrayFile, write_arrays
+from eligo.store.opening import Opened, open_held
+from eligo.store.tables import REJECTS_SCHEMA, RULES_SCHEMA, TableWriter, locator_text
+from eligo.store.versions import Part, TableFile
+
+KINDS = ("put", "add", "replace", "remove")
+_WRITTEN = 16_384
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """What the changes made of the parent version."""
+
+    given: int
+    rejected: int
+    examples: tuple[tuple[str, str], ...]
+    rejects: TableFile | None
+    rules: int
+    next_sequence: int
+    containing: dict[str, int]
+    attributes: tuple[str, ...]
+    id_type: str
+    strings: ArrayFile | None  # None: those of the parent
+    shards: tuple[Part, ...]
+    deltas: tuple[Part, ...]
+    dead: ArrayFile | None
+    texts: TableFile | None  # of the new unit
+    files: tuple[str, ...]  # made here
+
+
+def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Apply all changes: columns id, expression, weight, tags, change, sorted by id."""
+    opened = open_held(path, version)
+    rows = [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+    with without_collector():
+        changed = _Changes(opened, Path(folder)).apply(rows)
+    yield from report(msgspec.json.encode(changed).decode())
+
+
+class _Changes:
+    """One update under way."""
+
+    def __init__(self, opened: Opened, folder: Path) -> None:
+        self.content, self.matcher, self.folder = opened.content, opened.matcher, folder
+        rules = opened.matcher._rules
+        assert isinstance(rules, RuleSet)
+        self.rules = rules
+        # Deltas have the index that the shards have, whatever `auto` would choose today.
+        rules.recipe.index = choose_index(self.content.index_used)
+        self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
+        rules.settled = list(rules.segments[: len(self.content.shards)])
+        self.strings_before = len(rules.recipe.strings)
+        self.rejects: list[tuple[Any, ...]] = []
+
+    def apply(self, rows: Sequence[tuple[Any, ...]]) -> Changed:
+        removed, put = self._sorted_out(rows)
+        loader = self.matcher._loader
+        if removed:
+            loader.remove_many(removed)
+        if put:
+            for reject in loader.add_many([row[:4] for row in put], True, True):
+                self._reject(put[reject.row], reject.message, reject.position)
+        self.rules.seal()
+        self.rules.wait()
+        return self._written(len(rows))
+
+    def _sorted_out(self, rows: Sequence[tuple[Any, ...]]) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """The ids to remove and the rows to put; what cannot be done is rejected."""
+        removed, put = [], []
+        for _, same in groupby(rows, key=lambda row: row[0]):
+            some = list(same)
+            for row in some:
+                try:
+                    change = self._checked(row, len(some))
+                except EligoError as error:
+                    self._reject(row, str(error), getattr(error, "position", -1))
+                    continue
+                if change == "remove":
+                    removed.append(row[0])
+                else:
+                    put.append(row)
+        return removed, put
+
+    def _checked(self, row: tuple[Any, ...], of_this_id: int) -> str:
+        rule, expression, _, _, change = row
+        check_id(rule, None)
+        if of_this_id > 1:
+            raise DuplicateRuleError(f"{of_this_id} changes have the id {rule!r}, and rows have no order: give one")
+        kind = "put" if change is None else change
+        if kind not in KINDS:
+            raise RuleTypeError(f"change is one of {', '.join(KINDS)}, not {kind!r:.60}")
+        known = self.rules.find(rule) is not None
+        if kind == "add" and known:
+            raise duplicate(rule)
+        if kind in ("replace", "remove") and not known:
+            raise self.matcher._loader.unknown(rule)
+        if kind != "remove" and expression is None:
+            raise RuleTypeError("the rule has no expression (null)")
+        return str(kind)
+
+    def _reject(self, row: tuple[Any, ...], message: str, position: int) -> None:
+        self.rejects.append((None if row[0] is None else str(row[0]), message, position, row[1]))
+
+    # -- files
+
+    def _written(self, given: int) -> Changed:
+        content, rules = self.content, self.rules
+        id_type = {int: "int", str: "str"}.get(self.matcher._loader.id_type or object, content.id_type)
+        files: list[str] = []
+        strings = None
+        if len(rules.recipe.strings) > self.strings_before:
+            data, offsets = rules.recipe.strings.arrays()
+            slots = rules.recipe.strings.table()[2]
+            strings = write_arrays(self.folder, "strings", {"data": data, "offsets": offsets, "slots": slots})
+            files.append(strings.file)
+        texts = TableWriter(self.folder, "rules", RULES_SCHEMA(id_type))
+        parts: list[Part] = []
+        dead: Arrays = {}
+        for segment, mask in zip(rules.segments, rules.alive, strict=True):
+            part = next((part for old, _, part in self.old if old is segment), None)
+            if part is None:
+                part = self._delta(segment, texts)
+                files.append(part.segment.file)
+            gone = np.nonzero(mask == 0)[0].astype(np.int32)
+            if len(gone):
+                dead[part.segment.file] = gone
+            parts.append(msgspec.structs.replace(part, dead=len(gone)))
+        unit = _closed(texts, files)
+        dead_file = write_arrays(self.folder, "dead", dead) if dead else None
+        files += [dead_file.file] if dead_file is not None else []
+        writer = TableWriter(self.folder, "rejects", REJECTS_SCHEMA)
+        for start in range(0, len(self.rejects), _WRITTEN):
+            writer.write(rows_as(self.rejects[start : start + _WRITTEN], REJECTS_SCHEMA))
+        return Changed(
+            given=given,
+            rejected=len(self.rejects),
+            examples=tuple((str(rule), message) for rule, message, *_ in self.rejects[:3]),
+            rejects=_closed(writer, files),
+            rules=rules.count,
+            next_sequence=rules.next_sequence,
+            containing=dict(sorted(rules.containing.items())),
+            attributes=tuple(rules.recipe.attributes.names),
+            id_type=id_type if rules.count else "",
+            strings=strings,
+            shards=tuple(parts[: len(rules.settled)]),  # never merged, so they stand where they stood
+            deltas=tuple(parts[len(rules.settled) :]),
+            dead=dead_file,
+            texts=unit,
+            files=tuple(files),
+        )
+
+    def _delta(self, segment: Segment, texts: TableWriter) -> Part:
+        """Write a new segment, its texts into the new unit."""
+        table, first = segment.table.written(), texts.rows
+        for start in range(0, len(table), _WRITTEN):
+            some = range(start, min(start + _WRITTEN, len(table)))
+            rows = [(table.id(row), table.text(row), float(table.weight[row]), list(table.tags(row))) for row in some]
+            texts.write(rows_as(rows, texts.schema))
+        offsets, data = locator_text(
+            np.full(len(table), self.content.next_unit), np.arange(first, first + len(table), dtype=np.int64)
+        )
+        table = replace(table, text_offsets=offsets, text_data=data)
+        return _part(self.folder, replace(segment, table=table))
+
+
+def _closed(writer: TableWriter, files: list[str]) -> TableFile | None:
+    """The file, if there is anything in it."""
+    if not writer.rows:
+        writer.abort()
+        return None
+    done = writer.close()
+    files.append(done.file)
+    return done
+
+
+def _part(folder: Path, segment: Segment) -> Part:
+    return Part(
+        segment=write_arrays(folder, "segment", segment.arrays()),
+        rules=len(segment),
+        dead=0,
+        conjunctions=len(segment.conjunctions),
+        units=units_of(segment.table),
+    )
+
+
+def compact_shard(path: str, version: int, folder: str, shard: int, first: int, stop: int) -> str:
+    """A shard without its dead, with the rules of the deltas in its buckets first … stop-1; nothing if it is empty."""
+    opened = open_held(path, version)
+    content, rules = opened.content, opened.matcher._rules
+    assert isinstance(rules, RuleSet)
+    recipe = replace(rules.recipe, index=choose_index(content.index_used))
+    segments, masks = [], []
+    for number, (segment, alive) in enumerate(zip(rules.segments, rules.alive, strict=True)):
+        mask: U8 = alive if len(alive) else np.ones(len(segment), np.uint8)
+        if number < len(content.shards):
+            if number != shard:
+                continue
+        else:
+            bucket = rule_buckets(segment.compiled, recipe.attributes.names, recipe.strings.arrays())
+            mask = (mask.astype(np.bool_) & (bucket >= first) & (bucket < stop)).astype(np.uint8)
+        segments.append(segment)
+        masks.append(mask)
+    if not sum(int(mask.sum()) for mask in masks):
+        return ""
+    merged, _ = merge_segments(segments, masks, recipe)
+    part = msgspec.structs.replace(_part(Path(folder), merged), buckets=(first, stop))
+    return msgspec.json.encode(part).decode()

@@ -1,0 +1,195 @@
+"""`update_rules`: changes to a rule set as a new version, without compiling the rest again; `compact_rules`.
+
+    parent   [ shard ][ shard ][ delta ]                        dead: rows of any of them
+    update   [ shard ][ shard ][ delta ][ delta of the changes ]     the same shards; more is dead
+    compact  [ shard ][ shard ]                                 same rules, nothing dead, no deltas
+
+One update runs at a time on a rule set, in one task: it has to know which ids are there. Matching goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from eligo.compile.signature import BUCKETS
+from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError, SnapshotError
+from eligo.spark import changes
+from eligo.spark.changes import Changed
+from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
+from eligo.spark.preflight import check_once, folder_of
+from eligo.spark.published import Published, published
+from eligo.spark.rule_columns import rule_columns
+from eligo.store.publish import Staging, publish, publishing
+from eligo.store.snapshot import MANIFEST
+from eligo.store.versions import Content, Part, current_version, hold
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("eligo.spark")
+
+# Share of the rules in shards that may be dead or in deltas before the shards are made anew.
+COMPACT_AT: Final = 0.25
+_MANY: Final = 500_000
+
+
+def update_rules(
+    path: str | os.PathLike[str],
+    changes_df: DataFrame,
+    *,
+    on_error: Literal["collect", "raise"] = "collect",
+    compact: bool | None = None,
+) -> Published:
+    """Add, replace and remove rules of the rule set at `path`, and publish the outcome as a new version.
+
+    changes_df  columns id, expression, and, if there, weight, tags and change: "put" (the default) adds a rule or
+                replaces the one with that id, "add" and "replace" do just that, "remove" needs no expression
+    on_error    "collect" applies the good changes and keeps the bad ones in `Published.rejects`; "raise" publishes
+                nothing if one is bad
+    compact     make the shards anew afterwards, as a version of its own: always, never, or (None) when a quarter of
+                the rules are dead or in deltas
+    """
+    started = time.perf_counter()
+    if on_error not in ("collect", "raise"):
+        raise OptionError(f"on_error is 'collect' or 'raise', not {on_error!r}")
+    folder = _versioned(path)
+    rows, id_type = rule_columns(changes_df, ("change",))
+    session = changes_df.sparkSession
+    with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
+        parent = held.content
+        if parent.rules and parent.id_type != id_type:
+            raise RuleTypeError(
+                f"ids in {folder} are {_PLURAL[parent.id_type]}, those of the changes {_PLURAL[id_type]}: cast the "
+                "column id"
+            )
+        check_once(session, folder)
+        changed = _applied(rows, folder, parent.version, str(staging.folder))
+        if changed.rejected:
+            rule, message = changed.examples[0]
+            words = f"{changed.rejected:,} of {changed.given:,} changes were rejected, among them {rule!r}: {message}"
+            if on_error == "raise":
+                raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
+            log.warning("%s; all of them: Published.rejects(session)", words)
+        if not changed.given:
+            return published(folder, parent, time.perf_counter() - started)
+        if changed.given > _MANY:
+            log.warning("%d changes in one task: compile_rules reads so many rules in many", changed.given)
+        content = publish(staging, changed.files, _maker(changed), expect_parent=parent.version)
+    done = published(folder, content, time.perf_counter() - started)
+    log.info("version %d: %d rules, %d deltas, %.1f s", done.version, done.rules, done.deltas, done.seconds)
+    if compact or (compact is None and is_due(content)):
+        compact_rules(path, session)
+    return done
+
+
+def _versioned(path: str | os.PathLike[str]) -> str:
+    """The folder of a rule set that has versions."""
+    folder = folder_of(path)
+    if os.path.exists(os.path.join(folder, MANIFEST)):
+        raise SnapshotError(
+            f"{folder} is a plain snapshot: change it with a Matcher and save it again, or compile_rules into another "
+            "folder and update that"
+        )
+    current_version(folder)
+    return folder
+
+
+_PLURAL: Final = {"int": "integers", "str": "strings", "": "of any kind"}
+
+
+def _applied(rows: DataFrame, folder: str, version: int, staging: str) -> Changed:
+    def apply(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return changes.apply_changes(folder, version, staging, batches)
+
+    ordered = rows.repartition(1).sortWithinPartitions("id")
+    (line,) = reports(ordered.mapInArrow(apply, REPORT_DDL))
+    return msgspec.json.decode(line, type=Changed)
+
+
+def _maker(changed: Changed) -> Callable[[int, Content | None], Content]:
+    def make(version: int, parent: Content | None) -> Content:
+        assert parent is not None
+        parts = (*changed.shards, *changed.deltas)
+        texts = dict(parent.texts)
+        if changed.texts is not None:
+            texts[parent.next_unit] = changed.texts
+        return _next(
+            parent,
+            id_type=changed.id_type,
+            rules=changed.rules,
+            next_sequence=changed.next_sequence,
+            next_unit=parent.next_unit + 1,
+            containing=changed.containing,
+            attributes=changed.attributes,
+            strings=changed.strings or parent.strings,
+            shards=changed.shards,
+            deltas=changed.deltas,
+            dead=changed.dead,
+            texts=_used(texts, parts),
+            rejects=() if changed.rejects is None else (changed.rejects,),
+            rejected=changed.rejected,
+        )
+
+    return make
+
+
+def _next(parent: Content, **fields: Any) -> Content:
+    from eligo import __version__
+
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    return msgspec.structs.replace(parent, eligo=__version__, made=made, **fields)
+
+
+def _used(texts: dict[int, Any], parts: tuple[Part, ...]) -> dict[int, Any]:
+    units = {unit for part in parts for unit in part.units}
+    return {unit: table for unit, table in texts.items() if unit in units}
+
+
+def is_due(content: Content) -> bool:
+    """Whether so much is dead or in deltas that making the shards anew pays."""
+    settled = sum(part.rules for part in content.shards)
+    loose = sum(part.rules for part in content.deltas) + sum(part.dead for part in content.shards)
+    return loose > COMPACT_AT * settled and bool(content.deltas or content.dead)
+
+
+def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Published:
+    """Make the shards of the rule set at `path` anew, a task each, and publish the same rules as a new version."""
+    started = time.perf_counter()
+    folder = _versioned(path)
+    with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
+        parent = held.content
+        staged = str(staging.folder)
+        version = parent.version
+        check_once(session, folder)
+        ranges = _ranges(parent)
+        lines = run_tasks(
+            session,
+            len(ranges),
+            lambda shard: changes.compact_shard(folder, version, staged, shard, *ranges[shard]),
+        )
+        shards = tuple(msgspec.json.decode(line, type=Part) for line in lines if line)
+
+        def make(version: int, parent: Content | None) -> Content:
+            assert parent is not None
+            texts = _used(parent.texts, shards)
+            return _next(parent, shards=shards, deltas=(), dead=None, texts=texts, rejects=(), rejected=0)
+
+        content = publish(staging, [part.segment.file for part in shards], make, expect_parent=parent.version)
+    done = published(folder, content, time.perf_counter() - started)
+    log.info("version %d: %d shards made anew, %.1f s", done.version, done.shards, done.seconds)
+    return done
+
+
+def _ranges(content: Content) -> list[tuple[int, int]]:
+    """Which buckets each shard takes: all of them together, also those of shards that are no longer there."""
+    firsts = [0, *(part.buckets[0] for part in content.shards[1:])]
+    return list(pairwise([*firsts, BUCKETS]))
