@@ -73,14 +73,14 @@ def update_rules(
             )
         check_once(session, folder)
         changed = _applied(rows, folder, parent.version, str(staging.folder))
+        if changed is None:
+            return published(folder, parent, time.perf_counter() - started)
         if changed.rejected:
             rule, message = changed.examples[0]
             words = f"{changed.rejected:,} of {changed.given:,} changes were rejected, among them {rule!r}: {message}"
             if on_error == "raise":
                 raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
             log.warning("%s; all of them: Published.rejects(session)", words)
-        if not changed.given:
-            return published(folder, parent, time.perf_counter() - started)
         if changed.given > _MANY:
             log.warning("%d changes in one task: compile_rules reads so many rules in many", changed.given)
         content = publish(staging, changed.files, _maker(changed), expect_parent=parent.version)
@@ -106,13 +106,16 @@ def _versioned(path: str | os.PathLike[str]) -> str:
 _PLURAL: Final = {"int": "integers", "str": "strings", "": "of any kind"}
 
 
-def _applied(rows: DataFrame, folder: str, version: int, staging: str) -> Changed:
+def _applied(rows: DataFrame, folder: str, version: int, staging: str) -> Changed | None:
+    """What the changes made; None if there were none."""
+
     def apply(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return changes.apply_changes(folder, version, staging, batches)
 
     ordered = rows.repartition(1).sortWithinPartitions("id")
-    (line,) = reports(ordered.mapInArrow(apply, REPORT_DDL))
-    return msgspec.json.decode(line, type=Changed)
+    lines = reports(ordered.mapInArrow(apply, REPORT_DDL))  # none if Spark knows that there are no rows
+    changed = msgspec.json.decode(lines[0], type=Changed) if lines else None
+    return changed if changed is not None and changed.given else None
 
 
 def _maker(changed: Changed) -> Callable[[int, Content | None], Content]:
