@@ -27,6 +27,7 @@ from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.options import Value, own
 from eligo.segments.rule_table import RuleTable, join_rule_tables
 from eligo.segments.sample import Sample, rank_by
+from eligo.segments.statistics import Statistics
 
 _NONE: I32 = np.zeros(0, np.int32)
 
@@ -133,7 +134,7 @@ class Recipe:
     evaluator: type[Evaluator]
     attributes: Attributes
     strings: Strings
-    sample: Sample | None = None
+    sample: Sample | Statistics | None = None
     limits: Limits = DEFAULT_LIMITS
     options: Mapping[str, Value] = field(default_factory=dict)
 

@@ -11,8 +11,11 @@ Nothing here needs a SparkContext, so Spark Connect works as well; PySpark is im
 from __future__ import annotations
 
 from eligo.spark.compile import compile_rules
+from eligo.spark.files import match_files
 from eligo.spark.java import Java, find_java, require_java
+from eligo.spark.jobs import reason
 from eligo.spark.match import match
+from eligo.spark.observe import observe
 from eligo.spark.published import Published, versions
 from eligo.spark.session import local_session
 from eligo.spark.update import compact_rules, update_rules
@@ -26,6 +29,9 @@ __all__ = [
     "find_java",
     "local_session",
     "match",
+    "match_files",
+    "observe",
+    "reason",
     "require_java",
     "sweep",
     "update_rules",

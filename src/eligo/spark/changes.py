@@ -32,8 +32,9 @@ from eligo.spark.jobs import report
 from eligo.spark.tasks import rows_as, units_of
 from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.opening import Opened, open_held
+from eligo.store.statistics import read_statistics
 from eligo.store.tables import REJECTS_SCHEMA, RULES_SCHEMA, TableWriter, locator_text
-from eligo.store.versions import Part, TableFile
+from eligo.store.versions import DATA, Part, TableFile
 
 KINDS = ("put", "add", "replace", "remove")
 _WRITTEN = 16_384
@@ -61,11 +62,14 @@ class Changed(msgspec.Struct, frozen=True):
 
 def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Apply all changes: columns id, expression, weight, tags, change, sorted by id."""
-    opened = open_held(path, version)
     rows = [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+    yield from report(msgspec.json.encode(apply_rows(path, version, folder, rows)).decode())
+
+
+def apply_rows(path: str, version: int, folder: str, rows: Sequence[tuple[Any, ...]]) -> Changed:
+    """The same for rows of these columns."""
     with without_collector():
-        changed = _Changes(opened, Path(folder)).apply(rows)
-    yield from report(msgspec.json.encode(changed).decode())
+        return _Changes(open_held(path, version), Path(folder)).apply(rows)
 
 
 class _Changes:
@@ -220,6 +224,9 @@ def compact_shard(path: str, version: int, folder: str, shard: int, first: int, 
     content, rules = opened.content, opened.matcher._rules
     assert isinstance(rules, RuleSet)
     recipe = replace(rules.recipe, index=choose_index(content.index_used))
+    if content.statistics is not None:
+        place = Path(path) / DATA / content.statistics.file
+        recipe.sample = read_statistics(place, content.statistics, recipe.attributes, recipe.strings)
     segments, masks = [], []
     for number, (segment, alive) in enumerate(zip(rules.segments, rules.alive, strict=True)):
         mask: U8 = alive if len(alive) else np.ones(len(segment), np.uint8)

@@ -13,6 +13,7 @@ Rules and their strings never pass through the driver: it sees one line a task.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ from eligo.spark.published import Published, published
 from eligo.spark.rule_columns import IdType, rule_columns
 from eligo.spark.tasks import Job, Merged, Settings, Unit
 from eligo.store.publish import Staging, publish
-from eligo.store.versions import Content, Part
+from eligo.store.versions import CURRENT, DATA, Content, Part, TableFile, hold
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +97,9 @@ def compile_rules(
         read = read_units(rules, settings, staging, units, id_type)
         refuse_rejects(read, count, on_error)
         attributes = tuple(sorted({name for unit in read for name in unit.attributes}))
-        job = merge_and_save(session, staging, Job(units=read, attributes=attributes))
+        statistics = _learned(folder)
+        known = None if statistics is None else (str(Path(folder) / DATA), statistics)
+        job = merge_and_save(session, staging, Job(units=read, attributes=attributes, statistics=known))
         parts = build_shards(session, settings, staging, job, cut(read, shard_bytes, shards))
 
         def make(version: int, parent: Content | None) -> Content:
@@ -130,6 +133,7 @@ def compile_rules(
                 texts={unit.unit: unit.texts for unit in read},
                 rejects=tuple(unit.rejects for unit in read if unit.rejects is not None),
                 rejected=sum(unit.rejected for unit in read),
+                statistics=statistics,
             )
 
         content = publish(staging, files_of(job, parts), make, expect_parent=None)
@@ -138,6 +142,14 @@ def compile_rules(
     done = published(folder, content, time.perf_counter() - started)
     log.info("version %d: %d rules in %d shards, %.1f s", done.version, done.rules, done.shards, done.seconds)
     return done
+
+
+def _learned(folder: str) -> TableFile | None:
+    """What was learned of events for the version that is there now, if there is one."""
+    if not os.path.exists(os.path.join(folder, CURRENT)):
+        return None
+    with hold(folder) as held:
+        return held.content.statistics
 
 
 def _with_containing(rules: DataFrame, settings: Settings) -> Settings:

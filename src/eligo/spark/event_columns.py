@@ -109,6 +109,14 @@ def _paths(kind: DataType | None, name: str) -> Iterator[tuple[tuple[str, ...], 
         dot = name.find(".", dot + 1)
 
 
+def type_at(schema: StructType, path: Path) -> DataType | None:
+    """The type of what is there."""
+    kind: DataType | None = schema if path else None
+    for name in path:
+        kind = _member(kind, name)
+    return kind
+
+
 def _member(kind: DataType | None, name: str) -> DataType | None:
     """The type of a struct's field or of a map's values."""
     from pyspark.sql.types import MapType, StringType, StructType
@@ -118,6 +126,11 @@ def _member(kind: DataType | None, name: str) -> DataType | None:
     if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
         return kind.valueType
     return None
+
+
+def column_names(count: int) -> list[str]:
+    """How columns are called on their way to the workers and back."""
+    return [f"c{i}" for i in range(count)]
 
 
 def quoted(name: str) -> str:

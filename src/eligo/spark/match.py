@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
-from eligo.spark.event_columns import column_of, few, leaves_of, paths_of, quoted
+from eligo.spark.event_columns import column_names, column_of, few, leaves_of, paths_of, quoted
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.rule_sets import Facts, Source, facts
 from eligo.spark.shards import matched_by, spread
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("eligo.spark")
 
 # Sent where rules name none of the columns: a batch without columns has no rows, and `x is null` holds for each row.
-_FILLER: Final = "eligo_row"
+FILLER: Final = "eligo_row"
 _FEW_COLUMNS: Final = 32  # of a stream: so many are all sent, whether rules name them already or not
 VERSION: Final = "rules_version"
 
@@ -74,24 +74,14 @@ def match(
     DataFrame lacks is absent in every event.
     """
     _require_spark()
-    _check_options(output, top_k, columns)
+    if columns not in (None, "named", "all"):
+        raise OptionError(f"columns is 'named' or 'all', not {columns!r}")
     folder = folder_of(path)
     found = facts(folder, version, check)
     if check:
         check_once(events_df.sparkSession, folder)
     schema = events_df.schema
-    plan = Plan(
-        source=Source(folder, found.manifest, found.version),
-        kept=(),
-        attributes=(),
-        columns=0,
-        output=output,
-        integers=found.integers,
-        version_column=version_column if found.version else None,
-        top_k=top_k,
-        tags=None if tags is None else tuple(tags),
-    )
-    plan = replace(plan, kept=tuple(_kept(schema, keep, plan)))
+    plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
     following = events_df.isStreaming and found.version and version is None
     sent = _sent(schema, plan, _attributes(schema, found, columns, bool(following)))
     places = {name: place for place, name in enumerate(sent)}
@@ -106,14 +96,56 @@ def match(
         selected.append(at)
         source = replace(plan.source, version=0, schema=schema.json(), sent=frozenset(sent.attributes))
         plan = replace(plan, source=source, version_place=len(sent))
-    names = worker.column_names(len(selected))
+    names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
+    return matched(chosen, schema, plan, found, key, memory, observe)
+
+
+def begin_plan(
+    schema: StructType,
+    folder: str,
+    found: Facts,
+    output: str,
+    keep: Iterable[str] | None,
+    top_k: int | None,
+    tags: Iterable[str] | None,
+    version_column: str | None,
+) -> Plan:
+    """What is known before the columns that rules look at; options that make no sense are refused."""
+    if output not in ("exploded", "array"):
+        raise OptionError(f"output must be 'exploded' or 'array', not {output!r}")
+    if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
+        raise OptionError(f"top_k is a whole number of at least 1, not {top_k!r}")
+    plan = Plan(
+        source=Source(folder, found.manifest, found.version),
+        kept=(),
+        attributes=(),
+        columns=0,
+        output=output,
+        integers=found.integers,
+        version_column=version_column if found.version else None,
+        top_k=top_k,
+        tags=None if tags is None else tuple(tags),
+    )
+    return replace(plan, kept=tuple(_kept(schema, keep, plan)))
+
+
+def matched(
+    chosen: DataFrame,
+    schema: StructType,
+    plan: Plan,
+    found: Facts,
+    key: Iterable[str] | None,
+    memory: int,
+    observe: str | Observation | None,
+) -> DataFrame:
+    """The answer of a plan that is complete; `chosen` is what goes to the workers."""
     answer = answer_schema(schema, plan)
     if len(found.shard_bytes) > 1 and sum(found.shard_bytes) > memory:
-        matched = spread(chosen, plan, answer, found.shard_bytes, key, memory)
+        answers = spread(chosen, plan, answer, found.shard_bytes, key, memory)
     else:
-        matched = matched_by(chosen, plan, answer)
-    return _observed(matched, observe, plan)
+        answers = matched_by(chosen, plan, answer)
+    return _observed(answers, observe, plan)
 
 
 class _Sent(dict[str, Any]):
@@ -133,6 +165,12 @@ def _attributes(schema: StructType, found: Facts, columns: str | None, following
             paths = {**leaves, **paths}
     if paths:
         return {name: column_of(path) for name, path in paths.items()}
+    warn_of_absence(schema, found)
+    return {FILLER: lit(True)}
+
+
+def warn_of_absence(schema: StructType, found: Facts) -> None:
+    """Rules that name other columns than there are match little, and nothing else would say why."""
     if found.attributes:
         log.warning(
             "none of the %d attributes that rules name (%s) is a column of the DataFrame (%s): all are absent",
@@ -140,7 +178,6 @@ def _attributes(schema: StructType, found: Facts, columns: str | None, following
             few(found.attributes),
             few(schema.names),
         )
-    return {_FILLER: lit(True)}
 
 
 def _sent(schema: StructType, plan: Plan, attributes: dict[str, Column]) -> _Sent:
@@ -194,15 +231,6 @@ def _require_spark() -> None:
         import pyspark.sql  # noqa: F401
     except ImportError as error:
         raise EligoError("Spark is not installed: pip install 'eligo[spark]'") from error
-
-
-def _check_options(output: str, top_k: int | None, columns: str | None) -> None:
-    if output not in ("exploded", "array"):
-        raise OptionError(f"output must be 'exploded' or 'array', not {output!r}")
-    if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
-        raise OptionError(f"top_k is a whole number of at least 1, not {top_k!r}")
-    if columns not in (None, "named", "all"):
-        raise OptionError(f"columns is 'named' or 'all', not {columns!r}")
 
 
 def _kept(schema: StructType, keep: Iterable[str] | None, plan: Plan) -> list[str]:

@@ -42,6 +42,7 @@ from eligo.segments.rule_table import RuleTable
 from eligo.segments.segment import Recipe
 from eligo.spark.jobs import report
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
+from eligo.store.statistics import read_statistics
 from eligo.store.tables import REJECTS_SCHEMA, ROW_BITS, RULES_SCHEMA, TableWriter, locator_text
 from eligo.store.versions import Part, TableFile
 
@@ -108,6 +109,7 @@ class Job(msgspec.Struct, frozen=True):
     merged: Merged | None = None
     parent: tuple[str, ArrayFile] | None = None  # folder and file of strings that keep their numbers
     first_sequence: int = 0
+    statistics: tuple[str, TableFile] | None = None  # folder and file of what was learned of events
 
 
 def read_unit(
@@ -275,6 +277,9 @@ def build_shard(settings: Settings, job_path: str, first: int, stop: int) -> str
     recipe = settings.recipe(
         Attributes(job.attributes), Strings((strings["data"], strings["offsets"], strings["slots"]))
     )
+    if job.statistics is not None:
+        where, table = job.statistics
+        recipe.sample = read_statistics(Path(where) / table.file, table, recipe.attributes, recipe.strings)
     pieces = []
     before = job.first_sequence
     for unit in job.units:

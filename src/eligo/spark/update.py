@@ -39,6 +39,7 @@ log = logging.getLogger("eligo.spark")
 
 # Share of the rules in shards that may be dead or in deltas before the shards are made anew.
 COMPACT_AT: Final = 0.25
+COMPACT_LEAST: Final = 10_000  # below so many, deltas cost next to nothing
 _MANY: Final = 500_000
 
 
@@ -56,34 +57,20 @@ def update_rules(
     on_error    "collect" applies the good changes and keeps the bad ones in `Published.rejects`; "raise" publishes
                 nothing if one is bad
     compact     make the shards anew afterwards, as a version of its own: always, never, or (None) when a quarter of
-                the rules are dead or in deltas
+                the rules, and at least 10,000, are dead or in deltas
     """
     started = time.perf_counter()
     if on_error not in ("collect", "raise"):
         raise OptionError(f"on_error is 'collect' or 'raise', not {on_error!r}")
-    folder = _versioned(path)
+    folder = versioned_folder(path)
     rows, id_type = rule_columns(changes_df, ("change",))
     session = changes_df.sparkSession
-    with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
-        parent = held.content
-        if parent.rules and parent.id_type != id_type:
-            raise RuleTypeError(
-                f"ids in {folder} are {_PLURAL[parent.id_type]}, those of the changes {_PLURAL[id_type]}: cast the "
-                "column id"
-            )
-        check_once(session, folder)
-        changed = _applied(rows, folder, parent.version, str(staging.folder))
-        if changed is None:
-            return published(folder, parent, time.perf_counter() - started)
-        if changed.rejected:
-            rule, message = changed.examples[0]
-            words = f"{changed.rejected:,} of {changed.given:,} changes were rejected, among them {rule!r}: {message}"
-            if on_error == "raise":
-                raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
-            log.warning("%s; all of them: Published.rejects(session)", words)
-        if changed.given > _MANY:
-            log.warning("%d changes in one task: compile_rules reads so many rules in many", changed.given)
-        content = publish(staging, changed.files, _maker(changed), expect_parent=parent.version)
+    check_once(session, folder)
+
+    def change(version: int, staged: str) -> Changed | None:
+        return _applied(rows, folder, version, staged)
+
+    content = publish_changes(folder, change, id_type=id_type, strict=on_error == "raise")
     done = published(folder, content, time.perf_counter() - started)
     log.info("version %d: %d rules, %d deltas, %.1f s", done.version, done.rules, done.deltas, done.seconds)
     if compact or (compact is None and is_due(content)):
@@ -91,7 +78,35 @@ def update_rules(
     return done
 
 
-def _versioned(path: str | os.PathLike[str]) -> str:
+def publish_changes(
+    folder: str, change: Callable[[int, str], Changed | None], *, id_type: str = "", strict: bool = False
+) -> Content:
+    """Publish what `change` makes of the current version in a folder for its files; the version that is current then.
+
+    `strict`: nothing is published if a change is rejected.
+    """
+    with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
+        parent = held.content
+        if parent.rules and id_type and parent.id_type != id_type:
+            raise RuleTypeError(
+                f"ids in {folder} are {_PLURAL[parent.id_type]}, those of the changes {_PLURAL[id_type]}: cast the "
+                "column id"
+            )
+        changed = change(parent.version, str(staging.folder))
+        if changed is None:
+            return parent
+        if changed.rejected:
+            rule, message = changed.examples[0]
+            words = f"{changed.rejected:,} of {changed.given:,} changes were rejected, among them {rule!r}: {message}"
+            if strict:
+                raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
+            log.warning("%s; all of them: Published.rejects(session)", words)
+        if changed.given > _MANY:
+            log.warning("%d changes in one task: compile_rules reads so many rules in many", changed.given)
+        return publish(staging, changed.files, _maker(changed), expect_parent=parent.version)
+
+
+def versioned_folder(path: str | os.PathLike[str]) -> str:
     """The folder of a rule set that has versions."""
     folder = folder_of(path)
     if os.path.exists(os.path.join(folder, MANIFEST)):
@@ -125,7 +140,7 @@ def _maker(changed: Changed) -> Callable[[int, Content | None], Content]:
         texts = dict(parent.texts)
         if changed.texts is not None:
             texts[parent.next_unit] = changed.texts
-        return _next(
+        return next_version(
             parent,
             id_type=changed.id_type,
             rules=changed.rules,
@@ -145,7 +160,7 @@ def _maker(changed: Changed) -> Callable[[int, Content | None], Content]:
     return make
 
 
-def _next(parent: Content, **fields: Any) -> Content:
+def next_version(parent: Content, **fields: Any) -> Content:
     from eligo import __version__
 
     made = datetime.now(UTC).isoformat(timespec="seconds")
@@ -161,13 +176,13 @@ def is_due(content: Content) -> bool:
     """Whether so much is dead or in deltas that making the shards anew pays."""
     settled = sum(part.rules for part in content.shards)
     loose = sum(part.rules for part in content.deltas) + sum(part.dead for part in content.shards)
-    return loose > COMPACT_AT * settled and bool(content.deltas or content.dead)
+    return loose > max(COMPACT_LEAST, COMPACT_AT * settled)
 
 
 def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Published:
     """Make the shards of the rule set at `path` anew, a task each, and publish the same rules as a new version."""
     started = time.perf_counter()
-    folder = _versioned(path)
+    folder = versioned_folder(path)
     with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
         parent = held.content
         staged = str(staging.folder)
@@ -184,7 +199,7 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
         def make(version: int, parent: Content | None) -> Content:
             assert parent is not None
             texts = _used(parent.texts, shards)
-            return _next(parent, shards=shards, deltas=(), dead=None, texts=texts, rejects=(), rejected=0)
+            return next_version(parent, shards=shards, deltas=(), dead=None, texts=texts, rejects=(), rejected=0)
 
         content = publish(staging, [part.segment.file for part in shards], make, expect_parent=parent.version)
     done = published(folder, content, time.perf_counter() - started)

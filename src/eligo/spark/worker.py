@@ -24,14 +24,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eligo.compile.compiled import F64, I64
 from eligo.errors import SnapshotError
+from eligo.spark.event_columns import column_names
+from eligo.spark.row_groups import Files
 from eligo.spark.rule_sets import Source, opened
 
 # Rows of one outgoing batch. An event may match thousands of rules; its kept columns are repeated for each, and a
 # bounded batch keeps that out of memory and below Arrow's 2 GB of characters a string column.
 _OUTPUT_ROWS: Final = 65_536
+_OUTPUT_MATCHES: Final = 1 << 20  # of a batch with one row an event: it ends after the event that reaches this
 
 RANKED: Final = "ranked"
+
+Found = tuple[I64, pa.Array, F64 | None]  # of some events: numbers, ascending, the rule of each match, perhaps weights
 
 
 @dataclass(frozen=True)
@@ -48,15 +54,12 @@ class Plan:
     version_place: int | None = None  # number of the incoming column with it
     top_k: int | None = None
     tags: tuple[str, ...] | None = None
-
-
-def column_names(count: int) -> list[str]:
-    return [f"c{i}" for i in range(count)]
+    files: Files | None = None  # the events are in files: what comes in are numbers of tasks
 
 
 def run(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function given to `mapInArrow`."""
-    for batch in batches:
+    for batch in batches if plan.files is None else plan.files.read(batches):
         if batch.schema.names != column_names(plan.columns):
             raise RuntimeError(f"Spark sent the columns {batch.schema.names}, planned were c0 … c{plan.columns - 1}")
         version = plan.source.version
@@ -76,10 +79,12 @@ def answers(plan: Plan, version: int, batch: pa.RecordBatch, events: pa.RecordBa
     if plan.output == RANKED:
         yield _ranked(plan, matcher._rules.view, batch, events)
         return
+    view = matcher._rules.view
+    found: Iterator[Found]
     if plan.top_k is None:
-        found = matcher.match_batch(events, tags=plan.tags)
+        found = ((numbers, rules, None) for numbers, rules in view.batch(events, plan.tags, None))
     else:
-        found = matcher.top_batch(events, plan.top_k, tags=plan.tags)
+        found = view.best(events, plan.tags, plan.top_k)
     yield from (_exploded if plan.output == "exploded" else _array)(plan, version, batch, found)
 
 
@@ -94,26 +99,50 @@ def _version(column: pa.Array) -> int:
     return int(found["min"])
 
 
-def _exploded(plan: Plan, version: int, batch: pa.RecordBatch, found: pa.Table) -> Iterator[pa.RecordBatch]:
+def _exploded(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[pa.RecordBatch]:
     schema = _schema(plan, batch)
-    for start in range(0, found.num_rows, _OUTPUT_ROWS):
-        part = found.slice(start, _OUTPUT_ROWS)
-        rows = _flat(part["event"])
-        columns = [batch.column(i).take(rows) for i in range(len(plan.kept))]
-        columns.append(_rules(plan, part))
-        if plan.top_k is not None:
-            columns.append(_flat(part["weight"]))
-        yield _batch(plan, version, columns, schema, part.num_rows)
+    for numbers, rules, weights in found:
+        for start in range(0, len(numbers), _OUTPUT_ROWS):
+            part = slice(start, start + _OUTPUT_ROWS)
+            rows = pa.array(numbers[part])
+            columns = [batch.column(i).take(rows) for i in range(len(plan.kept))]
+            columns.append(rules[part].cast(rule_type(plan)))
+            if weights is not None:
+                columns.append(pa.array(weights[part]))
+            yield _batch(plan, version, columns, schema, len(rows))
 
 
-def _array(plan: Plan, version: int, batch: pa.RecordBatch, found: pa.Table) -> Iterator[pa.RecordBatch]:
-    matches = np.bincount(found["event"].to_numpy(), minlength=batch.num_rows)
-    offsets = pa.array(np.concatenate(([0], np.cumsum(matches))).astype(np.int32))
+def _array(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[pa.RecordBatch]:
+    schema = _schema(plan, batch)
+    first, matches, some = 0, 0, list[Found]()
+    for part in found:
+        some.append(part)
+        matches += len(part[0])
+        if matches >= _OUTPUT_MATCHES:
+            stop = int(part[0][-1]) + 1  # events come in order, so all up to here are complete
+            yield _lists(plan, version, batch.slice(first, stop - first), schema, first, some)
+            first, matches, some = stop, 0, []
+    if first < batch.num_rows:
+        yield _lists(plan, version, batch.slice(first), schema, first, some)
+
+
+def _lists(
+    plan: Plan, version: int, batch: pa.RecordBatch, schema: pa.Schema, first: int, found: list[Found]
+) -> pa.RecordBatch:
+    """One row an event: `first` is the number of the first one, `found` all their matches."""
+    offsets = np.zeros(batch.num_rows + 1, np.int32)
+    for numbers, _, _ in found:
+        start, stop = int(numbers[0]), int(numbers[-1]) + 1
+        offsets[start - first + 1 : stop - first + 1] = np.bincount(numbers - start)
+    np.cumsum(offsets, out=offsets)
+    kind = rule_type(plan)
+    rules = [part.cast(kind) for _, part, _ in found] or [pa.array([], kind)]
     columns = [batch.column(i) for i in range(len(plan.kept))]
-    columns.append(pa.ListArray.from_arrays(offsets, _rules(plan, found), type=_list(rule_type(plan))))
+    columns.append(pa.ListArray.from_arrays(pa.array(offsets), pa.concat_arrays(rules), type=_list(kind)))
     if plan.top_k is not None:
-        columns.append(pa.ListArray.from_arrays(offsets, _flat(found["weight"]), type=_list(pa.float64())))
-    yield _batch(plan, version, columns, _schema(plan, batch), batch.num_rows)
+        weights = np.concatenate([part for _, _, part in found if part is not None] or [np.zeros(0)])
+        columns.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(weights), type=_list(pa.float64())))
+    return _batch(plan, version, columns, schema, batch.num_rows)
 
 
 def _ranked(plan: Plan, view: Any, batch: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
@@ -169,13 +198,3 @@ def rule_type(plan: Plan) -> pa.DataType:
 
 def _list(kind: pa.DataType) -> pa.DataType:
     return pa.list_(pa.field("element", kind, nullable=False))
-
-
-def _rules(plan: Plan, found: pa.Table) -> pa.Array:
-    """The ids in the one type that Spark was told; a dictionary or an unsigned integer would fail inside the JVM."""
-    return _flat(found["rule"].cast(rule_type(plan)))
-
-
-def _flat(column: pa.ChunkedArray) -> Any:
-    """One contiguous array, also where there are no chunks."""
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

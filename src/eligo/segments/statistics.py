@@ -1,0 +1,127 @@
+"""What was learned of many events, attribute by attribute: how often each value comes.
+
+    events                    how many were seen
+    attribute  present        how many had it
+               value, count   the frequent values with their counts; of the others some, spread evenly by their order,
+                              which share the rest
+
+Unlike a `Sample`, which keeps whole events, this knows nothing of values that come together; but it knows values that
+come once in a million events. Both tell how often each predicate holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from eligo.compile import codes
+from eligo.compile.attributes import Attributes
+from eligo.compile.compiled import F64, I32, I64
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.encode import PATTERN, TEXT, Encoder
+from eligo.compile.events import EventBuffer, locate
+from eligo.compile.predicates import update_truth
+from eligo.compile.strings import Strings
+from eligo.jit import kernel
+
+Value = bool | int | float | str | np.datetime64
+
+
+@dataclass(frozen=True)
+class Values:
+    """What one attribute held."""
+
+    present: int
+    counts: tuple[tuple[Value, float], ...]
+
+
+class Statistics:
+    """Values of attributes, encoded for one numbering of attributes and strings."""
+
+    def __init__(self, events: int, seen: Mapping[str, Values], attributes: Attributes, strings: Strings) -> None:
+        self.events = max(1, events)
+        self._seen = {name: values for name, values in seen.items() if name in attributes.metas}
+        self._attributes = attributes
+        self._strings = strings
+        self._lock = threading.Lock()  # locating uses room in the buffer
+
+    def held(self, conjunctions: Conjunctions) -> I64:
+        """For every predicate how many of the events satisfy it, about."""
+        predicates = conjunctions.predicates
+        counts = np.zeros(len(predicates))
+        buffer, attribute, weight = self._encoded
+        known = len(predicates.plain_stop)  # a segment may be older than the last attributes
+        with self._lock:
+            weigh_truths(
+                conjunctions.space_handle,
+                conjunctions.predicate_handle,
+                buffer.handle,
+                np.where(attribute < known, attribute, np.int32(-1)),
+                weight,
+                predicates.attribute_offsets,
+                predicates.no_truth(),
+                counts,
+            )
+        counts += self._absent(known)[predicates.attribute()] * (predicates.flags & codes.ABSENT_HOLDS != 0)
+        return np.rint(np.minimum(counts, self.events)).astype(np.int64)
+
+    def _absent(self, known: int) -> F64:
+        """For every attribute how many events did not have it; one that was never seen is absent from all."""
+        absent = np.full(known, float(self.events))
+        for name, values in self._seen.items():
+            number = self._attributes.metas[name] >> 8
+            if number < known:
+                absent[number] -= values.present
+        return absent
+
+    @cached_property
+    def _encoded(self) -> tuple[EventBuffer, I32, F64]:
+        """Every value as an event of its own; its attribute, and how many events it stands for."""
+        # Text is brought along, as some predicate may ask for its order or for a pattern.
+        encoder = Encoder(self._attributes, self._strings, dict.fromkeys(self._seen, TEXT | PATTERN))
+        total = sum(len(values.counts) for values in self._seen.values())
+        buffer = EventBuffer(max(1, total), max(1, total))
+        attribute, weight = np.zeros(total, np.int32), np.zeros(total)
+        at = 0
+        for name, values in self._seen.items():
+            whole = sum(count for _, count in values.counts)
+            for value, count in values.counts:
+                encoder.encode({name: value}, buffer)
+                attribute[at] = self._attributes.metas[name] >> 8
+                # Values of a list are more than the events that have it: no predicate holds more often than that.
+                weight[at] = count * min(1.0, values.present / whole)
+                at += 1
+        return buffer, attribute, weight
+
+
+def values_of(rows: Iterable[tuple[str, str, Any, float]]) -> tuple[int, dict[str, Values]]:
+    """Events and values from rows (attribute, what, value, count), as a table of statistics has them."""
+    events, present = 0, {}
+    counts: dict[str, list[tuple[Value, float]]] = {}
+    for attribute, what, value, count in rows:
+        if what == "events":
+            events = int(count)
+        elif what == "present":
+            present[attribute] = int(count)
+        else:
+            counts.setdefault(attribute, []).append((value, count))
+    return events, {name: Values(number, tuple(counts.get(name, ()))) for name, number in present.items()}
+
+
+@kernel
+def weigh_truths(spaces, predicates, e, attribute, weight, offsets, truth, counts):  # type: ignore[no-untyped-def]
+    """Add to the counts of the predicates that each event of one attribute satisfies what it stands for."""
+    for row in range(len(attribute)):
+        a = attribute[row]
+        if a < 0 or offsets[a] == offsets[a + 1]:
+            continue
+        n = locate(spaces, e, row)
+        update_truth(predicates, e, n, truth)
+        for p in range(offsets[a], offsets[a + 1]):
+            if truth.truth[p]:
+                counts[p] += weight[row]

@@ -1,0 +1,269 @@
+"""`match_files`: the events of Parquet files, which the workers read themselves.
+
+    driver    asks Spark which files there are and what types their columns have; reads all footers; cuts tasks
+    worker    opens its files, reads the columns that rules name and those to keep, matches (`row_groups.py`)
+
+The rows of a DataFrame cross from the JVM into Python one column at a time, and that takes longer than reading them
+here. Nothing else differs: files, types and answers are those of `match(session.read.parquet(…), …)`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+
+from eligo.errors import EventError, OptionError
+from eligo.spark.event_columns import Path, paths_of, type_at
+from eligo.spark.match import FILLER, VERSION, begin_plan, matched, session_of, warn_of_absence
+from eligo.spark.preflight import check_once, folder_of
+from eligo.spark.row_groups import File, Files, as_type, cut, unreadable
+from eligo.spark.rule_sets import facts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+_READERS: Final = 8  # footers read at a time: it is waiting, mostly
+_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"  # null, in the name of a folder
+
+
+def match_files(
+    parquet_path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    path: str | os.PathLike[str],
+    *,
+    session: SparkSession | None = None,
+    output: Literal["exploded", "array"] = "exploded",
+    keep: Iterable[str] | None = None,
+    top_k: int | None = None,
+    tags: Iterable[str] | None = None,
+    version: int | None = None,
+    version_column: str | None = VERSION,
+    key: Iterable[str] | None = None,
+    memory: int = 2 << 30,
+    observe: str | Observation | None = None,
+    check: bool = True,
+) -> DataFrame:
+    """Match every row of some Parquet files against the rules at `path`.
+
+    parquet_path  a file, a folder, a pattern such as `/data/day=*`, or a list of these; all workers must reach the
+                  files under these paths. Folders named `day=2026-01-31` are a column `day`, as in Spark.
+    session       the Spark session; None takes the active one
+
+    The other arguments, and the answer, are those of `match` over `session.read.parquet(parquet_path)`.
+    """
+    session = session_of(session)
+    folder = folder_of(path)
+    found = facts(folder, version, check)
+    if check:
+        check_once(session, folder)
+    listing = _listing(session, parquet_path)
+    schema = listing.schema
+    plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
+    places: dict[str, Path] = {name: (name,) for name in plan.kept}
+    attributes = paths_of(schema, found.attributes, found.multi)
+    if not attributes:
+        warn_of_absence(schema, found)
+        attributes = {FILLER: ()}
+    places.update({name: where for name, where in attributes.items() if name not in places})
+    numbers = {name: number for number, name in enumerate(places)}
+    files = Files(
+        files=listing.files,
+        tasks=cut(listing.files),
+        leaves=_leaves(schema, places.values(), listing.constants),
+        wanted=tuple((where, _arrow(where, type_at(schema, where))) for where in places.values()),
+        constants=listing.constants,
+    )
+    plan = replace(
+        plan,
+        attributes=tuple((name, numbers[name]) for name in attributes),
+        columns=len(places),
+        files=files,
+    )
+    chosen = session.range(0, len(files.tasks), 1, max(1, len(files.tasks)))
+    return matched(chosen, schema, plan, found, key, memory, observe)
+
+
+@dataclass(frozen=True)
+class _Listing:
+    schema: StructType  # Spark's
+    files: tuple[File, ...]
+    constants: tuple[str, ...]  # the columns that stand in the names of folders
+
+
+def _listing(session: SparkSession, given: Any) -> _Listing:
+    """The files that Spark would read, each looked at."""
+    named = [os.fspath(p) for p in ([given] if isinstance(given, str | os.PathLike) else given)]
+    if not named:
+        raise OptionError("match_files needs at least one path, and the list of them is empty")
+    local = [_local(name) for name in named]
+    paths = _as_spark_lists(session, local)
+    with ThreadPoolExecutor(_READERS) as pool:
+        footers = list(pool.map(_footer, paths))
+    for path, footer in zip(paths[1:], footers[1:], strict=True):
+        _refuse_another_schema(paths[0], footers[0], path, footer)
+    schema = _spark_schema(session, local)
+    above = min(len(_parts(path)) for path in local)
+    folders = [[part.partition("=") for part in _parts(path)[above:-1] if "=" in part] for path in paths]
+    constants = tuple(unquote(name) for name, _, _ in folders[0])
+    files = []
+    for path, footer, parts in zip(paths, footers, folders, strict=True):
+        if tuple(unquote(name) for name, _, _ in parts) != constants:
+            raise EventError(f"{path} is not in folders named {', '.join(constants)} as {paths[0]} is: move it")
+        values = (_constant(schema, unquote(name), text, path) for name, _, text in parts)
+        rows = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
+        files.append(File(path, rows, tuple(values)))
+    return _Listing(schema, tuple(files), constants)
+
+
+def _as_spark_lists(session: SparkSession, paths: list[str]) -> list[str]:
+    """The files that Spark finds there: without hidden ones, and of a stream's output only what was committed."""
+    from pyspark.errors import AnalysisException
+
+    where = ", ".join(paths)
+    try:
+        # With a schema, whichever, Spark does not look into files; those that are damaged are found by us, by name.
+        found = session.read.schema("eligo int").parquet(*(f"file://{path}" for path in paths)).inputFiles()
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            raise EventError(f"there is nothing at {where}: match_files reads a file, a folder, a pattern") from None
+        raise EventError(f"Spark cannot list {where}: {_first_line(error)}") from None
+    if not found:
+        raise EventError(f"there are no Parquet files in {where} (names that begin with _ or . do not count)")
+    return sorted(unquote(urlparse(url).path) for url in found)
+
+
+def _spark_schema(session: SparkSession, paths: list[str]) -> StructType:
+    from pyspark.errors import AnalysisException
+
+    try:
+        return session.read.parquet(*(f"file://{path}" for path in paths)).schema
+    except AnalysisException as error:
+        raise EventError(f"Spark cannot read {', '.join(paths)}: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _local(path: str) -> str:
+    if path.startswith("file:"):
+        path = unquote(urlparse(path).path)
+    elif "://" in path:
+        raise EventError(
+            f"{path!r} is a URL; match_files reads files that every machine has under one path: mount it, or use "
+            "spark.match(session.read.parquet(…), …)"
+        )
+    return os.path.abspath(path)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]
+
+
+def _footer(path: str) -> Any:
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_metadata(path)
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from None
+
+
+def _refuse_another_schema(first: str, expected: Any, path: str, found: Any) -> None:
+    """Columns that differ between files would be absent or of another kind in some events only."""
+    if found.schema.equals(expected.schema):
+        return
+    here, there = _columns(found), _columns(expected)
+    differing = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
+    if differing:
+        name = differing[0]
+        raise EventError(
+            f"{path} has another schema than {first}: the column {name} is {here.get(name, 'missing')} there and "
+            f"{there.get(name, 'missing')} here; rewrite it, or use spark.match with "
+            "session.read.option('mergeSchema', True).parquet(…)"
+        )
+
+
+def _columns(footer: Any) -> dict[str, str]:
+    """Parquet's columns by their paths; whether they may be null does not matter."""
+    columns = (footer.schema.column(i) for i in range(len(footer.schema)))
+    return {column.path: f"{column.physical_type} {column.logical_type}" for column in columns}
+
+
+def _constant(schema: StructType, name: str, text: str, path: str) -> Any:
+    """The value in the name of a folder, in the type that Spark found for all of them."""
+    kind = schema[name].dataType
+    if text == _NO_VALUE:
+        return None
+    if kind.typeName() not in ("string", "integer", "long", "double", "date"):
+        raise EventError(
+            f"the folders of {path} name {name}, which Spark takes for {kind.simpleString()}: match_files reads "
+            "numbers, dates and strings there; use spark.match(session.read.parquet(…), …)"
+        )
+    return as_type(pa.array([unquote(text)]), _arrow((name,), kind))[0].as_py()
+
+
+def _leaves(schema: StructType, paths: Iterable[Path], constants: Sequence[str]) -> tuple[str, ...]:
+    """What to read: a struct's field by its path, but all of a map, and nothing twice."""
+    from pyspark.sql.types import StructType
+
+    wanted: set[Path] = set()
+    for path in paths:
+        if path and path[0] not in constants:
+            length = 1
+            while length < len(path) and isinstance(type_at(schema, path[:length]), StructType):
+                length += 1
+            wanted.add(path[:length])
+    return tuple(sorted(".".join(p) for p in wanted if not any(p[:n] in wanted for n in range(1, len(p)))))
+
+
+def _arrow(where: Path, kind: DataType | None) -> pa.DataType:
+    try:
+        return arrow_type(kind)
+    except KeyError:
+        raise EventError(
+            f"the column {'.'.join(where)} is of type {kind.simpleString() if kind else None}, which match_files does "
+            "not read: leave it out with keep=[…], or use spark.match(session.read.parquet(…), …)"
+        ) from None
+
+
+def arrow_type(kind: DataType | None) -> pa.DataType:
+    """What Spark has Arrow call its types; a KeyError for those that Arrow or this file does not know."""
+    from pyspark.sql import types
+
+    if kind is None:
+        return pa.bool_()  # of the column that stands in for none
+    if isinstance(kind, types.ArrayType):
+        return pa.list_(pa.field("element", arrow_type(kind.elementType), kind.containsNull))
+    if isinstance(kind, types.MapType):
+        value = pa.field("value", arrow_type(kind.valueType), kind.valueContainsNull)
+        return pa.map_(pa.field("key", arrow_type(kind.keyType), False), value)
+    if isinstance(kind, types.StructType):
+        return pa.struct([pa.field(field.name, arrow_type(field.dataType), field.nullable) for field in kind.fields])
+    if isinstance(kind, types.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, types.StringType):
+        return pa.string()
+    return _PLAIN[kind.typeName()]
+
+
+_PLAIN: Final = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "void": pa.null(),
+}

@@ -1,0 +1,195 @@
+"""`observe`: learn from past events how often values come, and build the indexes anew with it.
+
+    events ─ a tally an attribute and partition (tally.py) ─ merged, an attribute at a time ─ statistics-<hash>.parquet
+    every segment of the newest version ─ its index and labels built anew, a task each ─ a new version
+
+The table stays with the rule set: later compilations and compactions use it too.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from eligo.compile.compiled import Arrays
+from eligo.errors import EventError
+from eligo.index.registry import choose as choose_index
+from eligo.spark.event_columns import column_of, few, paths_of
+from eligo.spark.jobs import REPORT_DDL, report, reports, run_tasks
+from eligo.spark.preflight import check_once
+from eligo.spark.published import Published, published
+from eligo.spark.tally import Tally, unpacked
+from eligo.spark.update import next_version, versioned_folder
+from eligo.store.arrays import map_arrays, write_arrays
+from eligo.store.opening import open_held
+from eligo.store.publish import Staging, publish, publishing
+from eligo.store.statistics import SCHEMA, read_statistics
+from eligo.store.tables import TableWriter
+from eligo.store.versions import DATA, Content, Part, TableFile, hold
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+log = logging.getLogger("eligo.spark")
+
+_TALLY = pa.schema([pa.field("attribute", pa.string(), False), pa.field("tally", pa.string(), False)])
+_TALLY_DDL = "attribute string not null, tally string not null"
+_ROWS = "eligo_row"
+
+
+def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
+    """Count in one pass over the events how often attributes and values come, and publish the same rules with indexes
+    that look at the rarest first. The counts are kept with the rules.
+    """
+    from pyspark.sql.functions import lit
+
+    started = time.perf_counter()
+    folder = versioned_folder(path)
+    session = events_df.sparkSession
+    with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
+        content = held.content
+        multi = frozenset(content.multi) | content.containing.keys()
+        paths = paths_of(events_df.schema, content.attributes, multi)
+        if not paths:
+            raise EventError(
+                f"none of the attributes that rules name ({few(content.attributes)}) is a column of the events "
+                f"({few(events_df.schema.names)}): there is nothing to learn"
+            )
+        check_once(session, folder)
+        names = list(paths)
+        columns = [column_of(paths[name]).alias(f"c{i}") for i, name in enumerate(names)]
+        table = _counted(events_df.select(lit(True).alias(_ROWS), *columns), names, str(staging.folder))
+        parts = _reindexed(session, folder, content, staging, table)
+        files = [table.file, *(part.segment.file for part in parts)]
+        dead = _dead(Path(folder), content, parts, staging)
+        files += [dead.file] if dead is not None else []
+
+        def make(version: int, parent: Content | None) -> Content:
+            assert parent is not None
+            shards = len(parent.shards)
+            return next_version(
+                parent,
+                shards=tuple(parts[:shards]),
+                deltas=tuple(parts[shards:]),
+                dead=dead,
+                statistics=table,
+                rejects=(),
+                rejected=0,
+            )
+
+        made = publish(staging, files, make, expect_parent=content.version)
+    done = published(folder, made, time.perf_counter() - started)
+    log.info(
+        "version %d: indexes built anew with what %d attributes hold, %.1f s", done.version, len(names), done.seconds
+    )
+    return done
+
+
+def _counted(chosen: DataFrame, names: list[str], folder: str) -> TableFile:
+    """One pass over the events; the table of what they hold."""
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return count_partition(names, batches)
+
+    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return merge_tallies(folder, batches)
+
+    tallies = chosen.mapInArrow(count, _TALLY_DDL)
+    lines = reports(tallies.repartition(1).sortWithinPartitions("attribute").mapInArrow(merge, REPORT_DDL))
+    if not lines:  # Spark knew that there are no rows
+        raise _no_events()
+    return msgspec.json.decode(lines[0], type=TableFile)
+
+
+def _no_events() -> EventError:
+    return EventError("there are no events: there is nothing to learn")
+
+
+def count_partition(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a worker: a tally of every column after the first, which only counts rows."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    seed = context.partitionId() if context is not None else 0
+    tallies = [Tally(seed) for _ in names]
+    rows = Tally()
+    for batch in batches:
+        rows.present += batch.num_rows
+        for tally, column in zip(tallies, batch.columns[1:], strict=True):
+            tally.add(column)
+    packed = [(name, tally.packed()) for name, tally in (("", rows), *zip(names, tallies, strict=True))]
+    columns = [
+        pa.array([name for name, _ in packed], pa.string()),
+        pa.array([msgspec.json.encode(tally).decode() for _, tally in packed], pa.string()),
+    ]
+    yield pa.RecordBatch.from_arrays(columns, schema=_TALLY)
+
+
+def merge_tallies(folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a worker: all tallies, sorted by attribute, to one table."""
+    rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    writer = TableWriter(folder, "statistics", SCHEMA)
+    try:
+        for attribute, group in groupby(rows, key=lambda row: row[0]):
+            whole = Tally(len(attribute))
+            # In an order of their own, so that the outcome does not depend on which worker was first.
+            for line in sorted(line for _, line in group):
+                whole.merge(unpacked(msgspec.json.decode(line)))
+            if not attribute and not whole.present:
+                raise _no_events()
+            writer.write(_table(attribute, whole))
+        yield from report(msgspec.json.encode(writer.close()).decode())
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _table(attribute: str, tally: Tally) -> pa.Table:
+    if not attribute:
+        found: list[tuple[str, str, Any, float]] = [("events", "", "", float(tally.present))]
+    else:
+        found = list(tally.rows())
+    what, kinds, values, counts = zip(*found, strict=True)
+    texts = ["" if not kind else msgspec.json.encode(value).decode() for kind, value in zip(kinds, values, strict=True)]
+    columns = ([attribute] * len(found), what, kinds, texts, counts)
+    return pa.table([pa.array(list(column)) for column in columns], schema=SCHEMA)
+
+
+def _reindexed(session: Any, folder: str, content: Content, staging: Staging, table: TableFile) -> list[Part]:
+    version, staged = content.version, str(staging.folder)
+    lines = run_tasks(session, len(content.parts), lambda i: reindex(folder, version, staged, table, i))
+    return [msgspec.json.decode(line, type=Part) for line in lines]
+
+
+def reindex(path: str, version: int, folder: str, table: TableFile, number: int) -> str:
+    """In a worker: one segment with its index and labels built anew."""
+    opened = open_held(path, version)
+    rules, part = opened.matcher._rules, opened.content.parts[number]
+    segment = rules.view.segments[number]  # type: ignore[attr-defined]
+    statistics = read_statistics(Path(folder) / table.file, table, rules.recipe.attributes, rules.recipe.strings)
+    recipe = replace(rules.recipe, index=choose_index(opened.content.index_used), sample=statistics)
+    better = recipe.reindexed(segment)
+    written = write_arrays(Path(folder), "segment", better.arrays())
+    return msgspec.json.encode(msgspec.structs.replace(part, segment=written)).decode()
+
+
+def _dead(directory: Path, content: Content, parts: list[Part], staging: Staging) -> Any:
+    """The dead rows under the names of the new segments."""
+    if content.dead is None:
+        return None
+    old: Arrays = map_arrays(directory / DATA, content.dead, verify=True)
+    renamed = {
+        after.segment.file: old[before.segment.file]
+        for before, after in zip(content.parts, parts, strict=True)
+        if before.segment.file in old
+    }
+    return staging.write_arrays("dead", renamed)
