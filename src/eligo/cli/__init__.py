@@ -23,6 +23,7 @@ from eligo.cli.explain import explain_event
 from eligo.cli.generate import generate_workload
 from eligo.cli.indexes import list_indexes
 from eligo.cli.match import match_events
+from eligo.cli.stream import stream_events
 from eligo.cli.terminal import Settings, guarded
 from eligo.cli.warm import warm_cache
 
@@ -37,6 +38,7 @@ app = typer.Typer(
 for name, command in (
     ("compile", compile_rules),
     ("match", match_events),
+    ("stream", stream_events),
     ("explain", explain_event),
     ("check", check_rules),
     ("generate", generate_workload),
@@ -46,6 +48,15 @@ for name, command in (
 ):
     app.command(name)(guarded(command))
 app.add_typer(bench_app, name="bench")
+
+
+@app.command("submit-path")
+def submit_path() -> None:
+    """Print the file that spark-submit takes: `spark-submit "$(eligo submit-path)" stream …`."""
+    from importlib.util import find_spec
+
+    spec = find_spec("eligo.cli.submit")
+    print(spec.origin if spec is not None else "")
 
 
 def _version(wanted: bool) -> None:

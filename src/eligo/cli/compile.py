@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from eligo.cli import options
+from eligo.cli.session import Conf, Master
 from eligo.cli.terminal import FINDINGS, show_figures
 
 
@@ -25,19 +26,51 @@ def compile_rules(
     ] = None,
     format: Annotated[str | None, typer.Option(help="ndjson, csv or parquet, where the name does not tell.")] = None,
     int_ids: options.IntegerIds = False,
+    engine: Annotated[
+        str, typer.Option(metavar="local|spark", help="Compile in this process, or on Spark: then with versions.")
+    ] = "local",
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="With --engine spark: how many; else as their size asks.")
+    ] = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Compile rules into a snapshot, which opens without compiling anything.
 
-    Rows that cannot be used are left out and written to the rejects file; the exit code is then 1.
+    Rows that cannot be used are left out and written to the rejects file; the exit code is then 1. With --engine spark
+    RULES may be a folder, and SNAPSHOT gets a new version, beside the older ones that are still read.
     """
-    from eligo.cli.files import source
+    from eligo.cli.files import InputError, source
     from eligo.cli.rejects import Rejects
     from eligo.cli.rules import RuleOptions, compiled
 
     started = time.perf_counter()
     wanted = RuleOptions(format, int_ids, index, evaluator, absent, tuple(multi or ()), tuple(option or ()))
-    origin = source(rules, format)
+    if engine not in ("local", "spark"):
+        raise InputError(f"--engine is local or spark, not {engine!r}")
+    if engine == "local" and (master or conf or shards):
+        raise InputError("--master, --conf and --shards are for --engine spark")
     place = rejects or f"{out.rstrip('/')}.rejects.ndjson"
+    if engine == "spark":
+        from eligo.cli.spark_rules import compile_on_spark
+
+        with Rejects(place, always=rejects is not None) as refused:
+            done = compile_on_spark(rules, wanted, out, shards, master, conf, refused)
+        show_figures(
+            out,
+            {
+                "version": done.version,
+                "rules": done.rules,
+                "rejects": done.rejected,
+                "shards": done.shards,
+                "bytes": done.bytes,
+                "seconds": f"{time.perf_counter() - started:.2f}",
+            },
+        )
+        if refused.count:
+            raise typer.Exit(FINDINGS)
+        return
+    origin = source(rules, format)
     with Rejects(place, always=rejects is not None) as refused:
         matcher = compiled(origin, wanted, refused)
         matcher.save(out)

@@ -1,22 +1,34 @@
-"""`eligo generate`: rules and events to try and to measure with."""
+"""`eligo generate`: rules and events to try and to measure with.
+
+    local      rules.parquet  events.parquet  parameters.json      made as a whole, or with --blocks block by block
+    spark      rules/         events/         parameters.json      folders of Parquet files, the rows of --blocks
+
+A folder is written beside its place and takes its name when it is whole. A URL is written by Spark where it says, and
+has no parameters.json.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eligo.cli.files import InputError
-from eligo.cli.terminal import show_figures, show_table
+from eligo.cli.session import Conf, Master, spark_session
+from eligo.cli.terminal import progress, show_figures, show_table
 
 if TYPE_CHECKING:
-    from eligo.workload.base import Generator, Workload
+    import pyarrow as pa
+
+    from eligo.workload.base import Generator
 
 _FILES = ("rules.parquet", "events.parquet", "parameters.json")
+_FOLDERS = ("rules", "events")
 
 
 def generate_workload(
@@ -31,12 +43,20 @@ def generate_workload(
         list[str] | None,
         typer.Option("--set", metavar="PARAMETER=VALUE", help="A parameter of the workload; may be repeated."),
     ] = None,
+    blocks: Annotated[
+        bool, typer.Option("--blocks", help="Make it block by block, as Spark does: of any size, and other rows.")
+    ] = False,
+    engine: Annotated[
+        str, typer.Option(metavar="local|spark", help="Make it in this process, or on Spark: then in blocks.")
+    ] = "local",
+    master: Master = None,
+    conf: Conf = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command has written.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the workloads and their parameters.")] = False,
 ) -> None:
     """Generate a workload: DIR/rules.parquet and DIR/events.parquet, as `eligo match` reads them.
 
-    The same parameters and seed give the same files.
+    The same parameters and seed give the same files. With --engine spark DIR/rules and DIR/events are folders.
     """
     from eligo.workload.base import WORKLOADS
 
@@ -49,13 +69,87 @@ def generate_workload(
     given: dict[str, Any] = dict(_setting(text) for text in settings or ())
     given |= {key: n for key, n in (("rules", rules), ("events", events), ("seed", seed)) if n is not None}
     given = {key: generator.checked(key, value) for key, value in given.items()}
-    target = Path(out).absolute()
-    _check_target(target, force)
-    made = generator.make(**given)
-    _write(made, target)
-    figures: dict[str, object] = {"rules": made.rules.num_rows, "events": made.events.num_rows}
-    figures |= {f"measured {key}": f"{value:.6g}" for key, value in made.measured.items()}
+    if engine not in ("local", "spark"):
+        raise InputError(f"--engine is local or spark, not {engine!r}")
+    if engine == "local" and (master or conf):
+        raise InputError("--master and --conf are for --engine spark")
+    if engine == "spark":
+        parameters, measured = _on_spark(generator, given, out, force, master, conf)
+    else:
+        target = Path(out).absolute()
+        _check_target(target, force)
+        parameters, measured = (_in_blocks if blocks else _whole)(generator, given, target)
+    figures: dict[str, object] = {"rules": parameters["rules"], "events": parameters["events"]}
+    figures |= {f"measured {key}": f"{value:.6g}" for key, value in measured.items()}
     show_figures(out, figures)
+
+
+_Made = tuple[dict[str, object], dict[str, float]]  # parameters, and what was measured
+
+
+def _whole(generator: Generator, given: dict[str, Any], target: Path) -> _Made:
+    import pyarrow.parquet as pq
+
+    made = generator.make(**given)
+
+    def write(beside: Path) -> None:
+        pq.write_table(made.rules, beside / _FILES[0])
+        pq.write_table(made.events, beside / _FILES[1])
+
+    return _put(target, generator.name, made.parameters, made.measured, write)
+
+
+def _in_blocks(generator: Generator, given: dict[str, Any], target: Path) -> _Made:
+    made = generator.blocks(**given)
+
+    def write(beside: Path) -> None:
+        with progress("generating", made.rule_blocks + made.event_blocks) as advance:
+            _write_blocks(beside / _FILES[0], made.rule_schema, made.rule_blocks, made.rules, advance)
+            _write_blocks(beside / _FILES[1], made.event_schema, made.event_blocks, made.events, advance)
+
+    return _put(target, generator.name, made.parameters, made.measured(), write)
+
+
+def _write_blocks(
+    path: Path,
+    schema: pa.Schema,
+    blocks: int,
+    make: Callable[[int], Iterator[pa.RecordBatch]],
+    advance: Callable[[int], None],
+) -> None:
+    """A file with a row group for each block."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(path, schema) as writer:
+        for block in range(blocks):
+            writer.write_table(pa.Table.from_batches(make(block), schema))
+            advance(1)
+
+
+def _on_spark(
+    generator: Generator, given: dict[str, Any], out: str, force: bool, master: str | None, conf: list[str] | None
+) -> _Made:
+    from eligo.spark.generate import frames
+
+    by_url = "://" in out
+    target = Path(out).absolute()
+    if by_url and force:
+        raise InputError(f"{out}: --force replaces folders of this machine; remove what is there, or choose another")
+    if not by_url:
+        _check_target(target, force)
+    made = generator.blocks(**given)
+    with spark_session("eligo generate", master, conf) as session:
+        generated = frames(session, made)
+
+        def write(folder: Path | str) -> None:
+            for name, frame in zip(_FOLDERS, (generated.rules, generated.events), strict=True):
+                frame.write.parquet(f"{folder}/{name}")
+
+        if by_url:
+            write(out.rstrip("/"))
+            return made.parameters, made.measured()
+        return _put(target, generator.name, made.parameters, made.measured(), write)
 
 
 def _list(generators: list[Generator]) -> None:
@@ -84,7 +178,7 @@ def _check_target(target: Path, force: bool) -> None:
         return
     if not target.is_dir():
         raise InputError(f"{target}: is a file, where a folder is to be written")
-    others = sorted(entry.name for entry in target.iterdir() if entry.name not in _FILES)
+    others = sorted(entry.name for entry in target.iterdir() if entry.name not in (*_FILES, *_FOLDERS))
     if others or not (target / "parameters.json").is_file():
         # Even --force deletes nothing that this command has not written.
         raise InputError(
@@ -94,17 +188,20 @@ def _check_target(target: Path, force: bool) -> None:
         raise InputError(f"{target}: is there already; --force replaces it")
 
 
-def _write(made: Workload, target: Path) -> None:
+def _put(
+    target: Path,
+    name: str,
+    parameters: dict[str, object],
+    measured: dict[str, float],
+    write: Callable[[Path], None],
+) -> _Made:
     """All files in a folder beside, which then takes the name."""
-    import pyarrow.parquet as pq
-
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     old = target.with_name(f".{target.name}.{os.getpid()}.old")
     try:
         beside.mkdir()
-        pq.write_table(made.rules, beside / _FILES[0])
-        pq.write_table(made.events, beside / _FILES[1])
-        content = {"workload": made.name, "parameters": made.parameters, "measured": made.measured}
+        write(beside)
+        content = {"workload": name, "parameters": parameters, "measured": measured}
         (beside / _FILES[2]).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         if target.exists():
             target.rename(old)
@@ -116,3 +213,4 @@ def _write(made: Workload, target: Path) -> None:
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+    return parameters, measured

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eligo.cli import options
+from eligo.cli.session import Conf, Master
 from eligo.cli.terminal import FINDINGS, plural, say
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ def match_events(
     out: Annotated[
         str | None, typer.Option("--output", "-o", metavar="OUT", help="The file to write; else standard output.")
     ] = None,
-    engine: Annotated[
-        str, typer.Option(metavar="local|spark", help="Match in this process, or on a local Spark.")
-    ] = "local",
+    engine: Annotated[str, typer.Option(metavar="local|spark", help="Match in this process, or on Spark.")] = "local",
     format: Annotated[
         str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
     ] = None,
@@ -35,9 +34,7 @@ def match_events(
         str | None, typer.Option(help="ndjson, csv or parquet; else by the name of OUT, else ndjson.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="At most so many rules for each event.")] = None,
-    tags: Annotated[
-        list[str] | None, typer.Option("--tags", help="Only rules with this tag, or one of these; may be repeated.")
-    ] = None,
+    tags: options.TagValues = None,
     index: options.Index = "auto",
     evaluator: options.Evaluator = "interval",
     option: options.OptionValues = None,
@@ -47,8 +44,13 @@ def match_events(
     string: options.Strings = None,
     timestamp: options.Timestamps = None,
     rejects: options.RejectsFile = None,
+    master: Master = None,
+    conf: Conf = None,
 ) -> None:
     """Match events and write a row for each match: `event`, the event's number from 0, and `rule`, the rule's id.
+
+    With --engine spark EVENTS may be a folder or a URL, and an OUT that ends with / or is a URL becomes a folder of the
+    events with their matches, written by the workers.
 
     Rows that cannot be used are left out and reported; the exit code is then 1. For a snapshot, --index, --evaluator,
     --option, --absent and --multi are those it was compiled with.
@@ -65,16 +67,20 @@ def match_events(
     form = _output_format(out, output_format)
     rule_options = RuleOptions(rules_format, int_ids, index, evaluator, absent, tuple(multi or ()), tuple(option or ()))
     event_options = EventOptions(tuple(string or ()), tuple(timestamp or ()))
+    if engine == "local" and (master or conf):
+        raise InputError("--master and --conf are for --engine spark")
+    chosen = tuple(tags) if tags else None
     started = time.perf_counter()
     with Rejects(rejects) as refused:
         if engine == "spark":
-            if tags or limit is not None:
-                raise InputError("--tags and --limit are for --engine local")
+            if limit is not None:
+                raise InputError("--limit is for --engine local")
             from eligo.cli.spark import match_on_spark
 
-            matched = match_on_spark(rules, rule_options, events, format, event_options, out, form, refused)
+            matched = match_on_spark(
+                rules, rule_options, events, format, event_options, out, form, refused, chosen, master, conf
+            )
         else:
-            chosen = tuple(tags) if tags else None
             matched = _local(rules, rule_options, events, format, event_options, out, form, refused, chosen, limit)
     if out is not None or sys.stderr.isatty():
         seconds = time.perf_counter() - started
@@ -114,7 +120,8 @@ def _output_format(out: str | None, given: str | None) -> str:
 
     if given is None and out is not None and os.path.splitext(out)[1].lower() in SUFFIXES:
         return format_of(out, None)
-    form = format_of("", given or "ndjson", "--output-format")
+    folder = out is not None and (out.endswith("/") or "://" in out)
+    form = format_of("", given or ("parquet" if folder else "ndjson"), "--output-format")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise InputError("Parquet is no text for a terminal: give -o FILE, or another --output-format")
     return form

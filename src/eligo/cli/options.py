@@ -41,3 +41,6 @@ Timestamps = Annotated[
 ]
 RejectsFile = Annotated[str | None, typer.Option("--rejects", metavar="FILE", help="Where refused rows go (NDJSON).")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+TagValues = Annotated[
+    list[str] | None, typer.Option("--tags", help="Only rules with this tag, or one of these; may be repeated.")
+]

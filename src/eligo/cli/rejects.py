@@ -17,7 +17,8 @@ _SHOWN: Final = 10
 
 
 class BadRow(msgspec.Struct, frozen=True):
-    """`row` counts all rows of the input from 0, refused ones too; `line` lines from 1, -1 where there are none.
+    """`row` counts all rows of the input from 0, refused ones too; `line` lines from 1. Both are -1 where there are
+    none: tables on Spark have no order.
 
     `position` is the character of the rule's text where the trouble is, -1 where there is no such place.
     """
@@ -78,12 +79,12 @@ class Rejects:
 
 def for_shell(message: str) -> str:
     """A message of the library with its remedy in terms of the command line."""
-    if message.startswith("there is a rule ") and "replace=" in message:
+    if message.startswith(("there is a rule ", "another row has the id ")):
         return DUPLICATE
     return re.sub(r"Matcher\(multi=\['([^']*)'\]\)", r"--multi \1", message)
 
 
 def _line(bad: BadRow) -> str:
-    place = f"line {bad.line}" if bad.line > 0 else f"row {bad.row}"
-    name = "" if bad.id is None else f", rule {bad.id}"
-    return f"rejected: {place}{name}: {bad.message}"
+    places = [f"line {bad.line}"] if bad.line > 0 else [f"row {bad.row}"] if bad.row >= 0 else []
+    places += [] if bad.id is None else [f"rule {bad.id}"]
+    return f"rejected: {', '.join(places) or 'a rule'}: {bad.message}"

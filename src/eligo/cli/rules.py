@@ -70,7 +70,7 @@ def read_into(
     watch: Callable[[RuleRow], None] = lambda row: None,
 ) -> Matcher:
     """A matcher of the good rules of a file. `watch` is shown every rule that has an id and an expression."""
-    matcher = _empty(options)
+    matcher = empty_matcher(options)
     rows, places = array("q"), array("q")
 
     def good(advance: Advance) -> Iterator[tuple[object, object, object, object]]:
@@ -89,7 +89,7 @@ def read_into(
     return matcher
 
 
-def _empty(options: RuleOptions) -> Matcher:
+def empty_matcher(options: RuleOptions) -> Matcher:
     """A matcher without rules; what is wrong with its settings is the caller's input."""
     import eligo
     from eligo.evaluate.registry import EVALUATORS

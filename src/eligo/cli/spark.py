@@ -1,15 +1,15 @@
-"""`eligo match --engine spark`: the same answer from a local Spark, which reads the events itself and uses all cores.
+"""`eligo match --engine spark`: the same answer from Spark, which reads the events itself and uses all cores.
 
     events ─ read by Spark, numbered ─ eligo.spark.match ─ Parquet parts in a temporary folder ─ one output file
 
 Matches go through files, so that an answer larger than memory is no trouble. Spark numbers rows within a partition; the
-count of the partitions before it makes that the row's number in the file.
+count of the partitions before it makes that the row's number in the file. Into a folder Spark writes the events with
+their matches itself.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +23,8 @@ from eligo.cli.files import InputError, Source, format_of, is_snapshot, source
 from eligo.cli.rejects import BadRow, Rejects
 from eligo.cli.results import output
 from eligo.cli.rules import RuleOptions, load
+from eligo.cli.session import spark_session
+from eligo.errors import EligoError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +43,9 @@ def match_on_spark(
     out: str | None,
     form: str,
     refused: Rejects,
+    tags: tuple[str, ...] | None = None,
+    master: str | None = None,
+    conf: list[str] | None = None,
 ) -> int:
     """Match and write; how many matches there were."""
     import eligo
@@ -48,7 +53,8 @@ def match_on_spark(
 
     if events == "-":
         raise InputError("Spark reads files, not standard input: use --engine local")
-    origin = Source(events, format_of(events, format)) if os.path.isdir(events) else source(events, format)
+    folder_given = "://" in events or os.path.isdir(events)
+    origin = Source(events, format_of(events.rstrip("/"), format)) if folder_given else source(events, format)
     with tempfile.TemporaryDirectory(prefix="eligo-") as folder:
         snapshot = rules
         if is_snapshot(rules):
@@ -57,19 +63,18 @@ def match_on_spark(
             matcher = load(rules, rule_options, refused)
             snapshot, rule_type = os.path.join(folder, "rules.eligo"), matcher.rule_type
             matcher.save(snapshot)
-        others = _is_running()
-        session = spark.local_session("eligo match")
-        try:
-            frame = _numbered(_read(session, origin, event_options))
-            starts = _starts(frame, origin)
-            frame = _without_broken(frame, origin, starts, refused)
-            parts = os.path.join(folder, "matches")
-            spark.match(frame, snapshot, keep=[_NUMBER]).write.parquet(parts)
-        except Exception as error:
-            raise _readable(error, origin) from error
-        finally:
-            if not others:
-                session.stop()
+        with spark_session("eligo match", master, conf) as session:
+            try:
+                frame = _read(session, origin, event_options)
+                if out is not None and is_folder(out):
+                    return _write_folder(frame, snapshot, origin, out, form, tags)
+                frame = _numbered(frame)
+                starts = _starts(frame, origin)
+                frame = _without_broken(frame, origin, starts, refused)
+                parts = os.path.join(folder, "matches")
+                spark.match(frame, snapshot, keep=[_NUMBER], tags=tags).write.parquet(parts)
+            except Exception as error:
+                raise _readable(error, origin) from error
         with output(out, form, rule_type) as result:
             for part in sorted(Path(parts).glob("part-*.parquet")):
                 for batch in pq.ParquetFile(part).iter_batches():
@@ -78,20 +83,35 @@ def match_on_spark(
     return result.matches
 
 
-def _is_running() -> bool:
-    """Whether this process has a session already, which is then not ours to end."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        return False  # making a session says what to install
-    return SparkSession.getActiveSession() is not None
+def is_folder(out: str) -> bool:
+    """Whether an output is a folder, which Spark writes itself: a URL, or a name that ends with a slash."""
+    return out.endswith("/") or "://" in out
+
+
+def _write_folder(
+    frame: DataFrame, snapshot: str, origin: Source, out: str, form: str, tags: tuple[str, ...] | None
+) -> int:
+    """The events with their matches, written by the workers; nothing passes through this process."""
+    from pyspark.sql import Observation
+
+    from eligo import spark
+
+    if "://" not in out and os.path.exists(out):
+        raise InputError(f"{out}: is there already; choose another name")
+    if origin.format != "parquet":
+        frame = frame.where(frame[_BROKEN].isNull()).drop(_BROKEN)
+    seen = Observation("eligo")
+    target = out if "://" in out else os.path.abspath(out)
+    writer = spark.match(frame, snapshot, tags=tags, observe=seen).write
+    writer.format({"ndjson": "json"}.get(form, form)).option("header", True).save(target)
+    return int(seen.get["matches"])
 
 
 def _read(session: SparkSession, origin: Source, options: EventOptions) -> DataFrame:
     """The events. Text is read twice: once for the types of its columns, once with a column for what cannot be read."""
     from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-    path = os.path.abspath(origin.path)
+    path = origin.path if "://" in origin.path else os.path.abspath(origin.path)
     forced = dict.fromkeys(options.timestamps, TimestampType()) | dict.fromkeys(options.strings, StringType())
     if origin.format == "parquet":
         if forced:
@@ -158,8 +178,10 @@ def _readable(error: Exception, origin: Source) -> Exception:
     """What went wrong in a worker, without the two stack traces around it."""
     from pyspark.errors import PySparkException
 
+    from eligo.spark import reason
+
     if not isinstance(error, PySparkException):
         return error
-    found = re.search(r"^eligo\.errors\.\w+: (.*)", str(error), re.MULTILINE)
-    reason = found[1] if found else str(error).strip().splitlines()[0]
-    return InputError(f"{origin.name}: Spark could not match the events: {reason}")
+    found = reason(error)
+    sentence = str(found) if isinstance(found, EligoError) else str(error).strip().splitlines()[0]
+    return InputError(f"{origin.name}: Spark could not match the events: {sentence}")

@@ -10,8 +10,12 @@ Nothing here needs a SparkContext, so Spark Connect works as well; PySpark is im
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from eligo.spark.batch_writer import BatchWriter
 from eligo.spark.compile import compile_rules
 from eligo.spark.files import match_files
+from eligo.spark.generate import Generated, generate
 from eligo.spark.java import Java, find_java, require_java
 from eligo.spark.jobs import reason
 from eligo.spark.match import match
@@ -21,12 +25,29 @@ from eligo.spark.session import local_session
 from eligo.spark.update import compact_rules, update_rules
 from eligo.store.sweep import sweep
 
+if TYPE_CHECKING:
+    from eligo.spark.redis_source import RedisStreams as RedisStreams
+
+
+def __getattr__(name: str) -> Any:
+    """What is built on classes of PySpark, imported when it is asked for."""
+    if name == "RedisStreams":
+        from eligo.spark.redis_source import RedisStreams
+
+        return RedisStreams
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
+    "BatchWriter",
+    "Generated",
     "Java",
     "Published",
+    "RedisStreams",
     "compact_rules",
     "compile_rules",
     "find_java",
+    "generate",
     "local_session",
     "match",
     "match_files",

@@ -14,13 +14,15 @@ so that an event matches no more than `matches` rules on average. `market.py` dr
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from eligo.errors import OptionError
 from eligo.workload.base import Events, Rules, Seed, Workload, workload
-from eligo.workload.events import match_probability
+from eligo.workload.draft import Draft
+from eligo.workload.events import EventDraft, match_probability
 from eligo.workload.market import KNOWN, Market, market_of
 
 _FEWEST, _DOUBLINGS = 32, 18  # values of a target: 32 · 2^k, k up to 18
@@ -28,19 +30,36 @@ _RULES, _EVENTS = 50_000, 1_000  # sampled to choose k
 _SURE = 0.9  # of the matches asked for: what a sample may show, lest all rules show more
 
 
-@workload("advertisements and visits: 122 dimensions, rules of 1 to 56 predicates, skewed attributes and values")
-def ads(
-    rules: Rules = 100_000,
-    events: Events = 1_000,
-    dimensions: Annotated[int, "attributes that there are"] = 122,
-    rule_size: Annotated[float, "predicates of a rule, on average"] = 8.0,
-    largest: Annotated[int, "most predicates of a rule"] = 56,
-    event_size: Annotated[float, "attributes of an event, on average"] = 20.0,
-    zipf: Annotated[float, "how far a few attributes are preferred: the r-th has weight r^-zipf"] = 1.0,
-    matches: Annotated[float, "most rules that an event matches, on average"] = 100.0,
-    seed: Seed = 1,
-) -> Workload:
-    """See the top of this file."""
+@dataclass(frozen=True)
+class _World:
+    """The market, and how many values targets have."""
+
+    market: Market
+    values: int
+
+    @property
+    def chosen(self) -> dict[str, object]:
+        return {}
+
+    def rules(self, rng: np.random.Generator, first: int, n: int) -> Draft:
+        return self.market.rules(rng, n, self.values)
+
+    def events(self, rng: np.random.Generator, first: int, n: int) -> EventDraft:
+        return self.market.events(rng, n, self.values)
+
+
+def _world(
+    rng: np.random.Generator,
+    rules: int,
+    dimensions: int,
+    rule_size: float,
+    largest: int,
+    event_size: float,
+    zipf: float,
+    matches: float,
+    **_: object,
+) -> _World:
+    """What all rules and events have in common; parameters that make no sense are refused."""
     if dimensions <= len(KNOWN):
         raise OptionError(f"ads: dimensions={dimensions}: {len(KNOWN)} attributes are fixed; give more than that")
     if not 1 < rule_size < largest / 2:
@@ -53,18 +72,35 @@ def ads(
         raise OptionError(f"ads: zipf={zipf:g} is not in 0 … 5")
     if matches <= 0:
         raise OptionError(f"ads: matches={matches:g}: give more than 0")
-    rng = np.random.default_rng(seed)
     market = market_of(dimensions, rule_size, largest, event_size, zipf)
-    values = _values_for(market, rng, rules, matches)
-    draft, visits = market.rules(rng, rules, values), market.events(rng, events, values)
+    return _World(market, _values_for(market, rng, rules, matches))
+
+
+@workload(
+    "advertisements and visits: 122 dimensions, rules of 1 to 56 predicates, skewed attributes and values",
+    blocks=_world,
+)
+def ads(
+    rules: Rules = 100_000,
+    events: Events = 1_000,
+    dimensions: Annotated[int, "attributes that there are"] = 122,
+    rule_size: Annotated[float, "predicates of a rule, on average"] = 8.0,
+    largest: Annotated[int, "most predicates of a rule"] = 56,
+    event_size: Annotated[float, "attributes of an event, on average"] = 20.0,
+    zipf: Annotated[float, "how far a few attributes are preferred: the r-th has weight r^-zipf"] = 1.0,
+    matches: Annotated[float, "most rules that an event matches, on average"] = 100.0,
+    seed: Seed = 1,
+) -> Workload:
+    """See the top of this file."""
+    asked = dict(locals())
+    rng = np.random.default_rng(seed)
+    world = _world(rng, **asked)
+    draft, visits = world.rules(rng, 0, rules), world.events(rng, 0, events)
     match = match_probability(draft, visits)
     sizes = np.diff(draft.conjunction_offsets)
     return Workload(
         "ads",
-        {
-            "rules": rules, "events": events, "dimensions": dimensions, "rule_size": rule_size, "largest": largest,
-            "event_size": event_size, "zipf": zipf, "matches": matches, "seed": seed,
-        },
+        asked,
         draft,
         visits.table(),
         {
@@ -74,9 +110,9 @@ def ads(
             "smallest": float(sizes.min()),
             "largest": float(sizes.max()),
             "event_size": len(visits.attribute) / events,
-            "target_values": values,
+            "target_values": world.values,
         },
-    )  # fmt: skip
+    )
 
 
 def _values_for(market: Market, rng: np.random.Generator, rules: int, matches: float) -> int:

@@ -6,7 +6,8 @@ a type, a default and, by `Annotated`, a line that says what it is:
     @workload("one line about it")
     def begen(rules: Annotated[int, "rules"] = 100_000, …, seed: Seed = 1) -> Workload: …
 
-Same parameters, same seed: the same tables, byte for byte.
+Same parameters, same seed: the same tables, byte for byte. A workload that can be made in blocks (`blocks.py`) also
+names the function that makes its world: `@workload("one line about it", blocks=world)`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from pkgutil import iter_modules
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pyarrow as pa
 
 from eligo.errors import OptionError
+from eligo.workload.blocks import Blocks, World
 from eligo.workload.draft import Draft
 
 Rules: TypeAlias = Annotated[int, "how many rules"]
@@ -67,9 +70,22 @@ class Generator:
     summary: str
     parameters: dict[str, Parameter]
     function: Callable[..., Workload]
+    world: Callable[..., World] | None = None
 
     def make(self, **given: object) -> Workload:
         """The workload; a name or a value that makes no sense is refused."""
+        return self.function(**self.values(given))
+
+    def blocks(self, **given: object) -> Blocks:
+        """The workload in blocks, of which none is made yet. These are other rules and events than `make` gives."""
+        if self.world is None:
+            able = ", ".join(name for name, one in WORKLOADS.items() if one.world is not None)
+            raise OptionError(f"{self.name} cannot be made in blocks; there are: {able}")
+        values = self.values(given)
+        return Blocks(self.name, values, self.world(np.random.default_rng(values["seed"]), **values))
+
+    def values(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """All parameters: those given, checked, and the defaults of the others."""
         values = {name: parameter.default for name, parameter in self.parameters.items()}
         for name, value in given.items():
             values[name] = self.checked(name, value)
@@ -78,7 +94,7 @@ class Generator:
                 raise OptionError(f"{self.name}: {name}={values[name]} makes no workload; give 1 or more")
         if values["seed"] < 0:
             raise OptionError(f"{self.name}: seed={values['seed']}: a seed is 0 or more")
-        return self.function(**values)
+        return values
 
     def checked(self, name: str, value: object) -> object:
         """The value as the parameter's type; text is read."""
@@ -157,7 +173,9 @@ class UnknownWorkloadError(OptionError, KeyError):
 WORKLOADS = _Workloads()
 
 
-def workload(summary: str) -> Callable[[Callable[..., Workload]], Callable[..., Workload]]:
+def workload(
+    summary: str, blocks: Callable[..., World] | None = None
+) -> Callable[[Callable[..., Workload]], Callable[..., Workload]]:
     """Register a generator under its function's name; the function itself goes on to be checked and called as any."""
 
     def register(function: Callable[..., Workload]) -> Callable[..., Workload]:
@@ -169,7 +187,7 @@ def workload(summary: str) -> Callable[[Callable[..., Workload]], Callable[..., 
             if optional:
                 kind = next(one for one in get_args(kind) if one is not type(None))
             parameters[name] = Parameter(kind, given.default, str(help[0]) if help else "", optional)
-        WORKLOADS.add(Generator(function.__name__, summary, parameters, function))
+        WORKLOADS.add(Generator(function.__name__, summary, parameters, function, blocks))
         return function
 
     return register

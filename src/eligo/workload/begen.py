@@ -9,18 +9,47 @@ Dimension selectivity (be-tree.txt, Figure 9) runs from 0.5 to 0.9 where Table 3
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
 from eligo.errors import OptionError
 from eligo.workload.base import Events, Rules, Seed, Workload, workload
 from eligo.workload.deriving import WIDER, Shape, repeated
-from eligo.workload.events import match_probability
-from eligo.workload.tuning import derived, planned
+from eligo.workload.draft import Draft
+from eligo.workload.events import EventDraft, match_probability
+from eligo.workload.tuning import Plan, derived, planned
 
 
-@workload("base expressions as events, rules derived from them: any size, skew and match probability (BEGen)")
+@dataclass(frozen=True)
+class _World:
+    """The shape and the plan. Where rules match by chance alone there is none: each block has events of its own."""
+
+    shape: Shape
+    plan: Plan
+
+    @property
+    def chosen(self) -> dict[str, object]:
+        return _chosen(self.shape)
+
+    def rules(self, rng: np.random.Generator, first: int, n: int) -> Draft:
+        return derived(self.shape, rng, self.plan, n, int(rng.integers(len(self.plan.bases))))
+
+    def events(self, rng: np.random.Generator, first: int, n: int) -> EventDraft:
+        if self.plan.match is None:
+            return self.shape.bases(rng, n)
+        return self.plan.bases.take(rng.permutation((first + np.arange(n)) % len(self.plan.bases)))
+
+
+def _world(rng: np.random.Generator, rules: int, events: int, match: float | None, **asked: Any) -> _World:
+    shape = _shape(rng, match=match, **asked)
+    return _World(shape, planned(shape, rng, rules, 1 if match is None else events, match))
+
+
+@workload(
+    "base expressions as events, rules derived from them: any size, skew and match probability (BEGen)", blocks=_world
+)
 def begen(
     rules: Rules = 100_000,
     events: Events = 1_000,
@@ -38,32 +67,15 @@ def begen(
     seed: Seed = 1,
 ) -> Workload:
     """See the top of this file."""
-    if dimension_selectivity is not None:
-        if not 0 <= dimension_selectivity < 1:
-            _refuse(f"dimension_selectivity={dimension_selectivity:g} is not in 0 … 1 (1 itself excluded)")
-        cardinality = round(1 / (1 - dimension_selectivity))
-    if operators not in WIDER:
-        _refuse(f"operators={operators!r} is none of {', '.join(WIDER)}")
-    if equality is None:
-        equality = 1.0 if operators == "min" else 0.3
-    _check(**{name: value for name, value in locals().items() if name in _CHECKED})
+    asked = dict(locals())
     rng = np.random.default_rng(seed)
-    popularity = np.arange(1, dimensions + 1, dtype=np.float64) ** -zipf
-    # Popular attributes get names anywhere, lest an index gain by the order of names.
-    popularity = popularity[rng.permutation(dimensions)]
-    names = tuple(f"a{number}" for number in range(dimensions))
-    shape = Shape(names, popularity, cardinality, rule_size, event_size, equality, operators, range_size, set_size)
+    shape = _shape(rng, **asked)
     plan = planned(shape, rng, rules, events, match)
     draft = derived(shape, rng, plan, rules)
     shown = plan.bases.take(rng.permutation(np.arange(events) % len(plan.bases)))
     return Workload(
         "begen",
-        {
-            "rules": rules, "events": events, "dimensions": dimensions, "cardinality": cardinality,
-            "rule_size": rule_size, "event_size": event_size, "equality": equality, "operators": operators,
-            "match": match, "zipf": zipf, "range_size": range_size, "set_size": set_size,
-            "dimension_selectivity": dimension_selectivity, "seed": seed,
-        },
+        asked | _chosen(shape),
         draft,
         shown.table(),
         {
@@ -74,13 +86,44 @@ def begen(
             "equality": float((draft.operator == 0).mean()),
             "repeated": float(repeated(draft).mean()),
         },
-    )  # fmt: skip
+    )
 
 
-_CHECKED = (
-    "dimensions", "cardinality", "rule_size", "event_size", "equality", "operators", "match", "zipf", "range_size",
-    "set_size",
-)  # fmt: skip
+def _shape(
+    rng: np.random.Generator,
+    dimensions: int,
+    cardinality: int,
+    rule_size: float,
+    event_size: float,
+    equality: float | None,
+    operators: str,
+    match: float | None,
+    zipf: float,
+    range_size: float,
+    set_size: int,
+    dimension_selectivity: float | None,
+    **_: object,
+) -> Shape:
+    """What bases and rules look like; parameters that make no sense are refused."""
+    if dimension_selectivity is not None:
+        if not 0 <= dimension_selectivity < 1:
+            _refuse(f"dimension_selectivity={dimension_selectivity:g} is not in 0 … 1 (1 itself excluded)")
+        cardinality = round(1 / (1 - dimension_selectivity))
+    if operators not in WIDER:
+        _refuse(f"operators={operators!r} is none of {', '.join(WIDER)}")
+    if equality is None:
+        equality = 1.0 if operators == "min" else 0.3
+    _check(dimensions, cardinality, rule_size, event_size, equality, operators, match, zipf, range_size, set_size)
+    popularity = np.arange(1, dimensions + 1, dtype=np.float64) ** -zipf
+    # Popular attributes get names anywhere, lest an index gain by the order of names.
+    popularity = popularity[rng.permutation(dimensions)]
+    names = tuple(f"a{number}" for number in range(dimensions))
+    return Shape(names, popularity, cardinality, rule_size, event_size, equality, operators, range_size, set_size)
+
+
+def _chosen(shape: Shape) -> dict[str, object]:
+    """The parameters that may follow from others."""
+    return {"cardinality": shape.cardinality, "equality": shape.equality}
 
 
 def _check(

@@ -57,18 +57,22 @@ class EventDraft:
         some = min(len(self), max(1, min(most, _CELLS // max(1, len(self.attributes)))))
         return np.arange(some) * len(self) // max(1, some)
 
-    def table(self) -> pa.Table:
-        """A column for every attribute that occurs, null where an event has it not."""
+    def table(self, every: bool = False) -> pa.Table:
+        """A column for every attribute that occurs, null where an event has it not.
+
+        With `every` also for those that do not occur, and of types that no value decides: parts then fit together.
+        """
         row = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         order = np.argsort(self.attribute, kind="stable")
         row, value = row[order], self.value[order]
         ends = np.concatenate(([0], np.cumsum(np.bincount(self.attribute, minlength=len(self.attributes)))))
-        kind = np.int32 if len(value) == 0 or np.abs(value).max() < 2**31 else np.int64
+        small = not every and (len(value) == 0 or np.abs(value).max() < 2**31)
+        kind = np.int32 if small else np.int64
         words = pa.array(self.strings, pa.string())
         columns = {}
         for a, name in enumerate(self.attributes):
             some = slice(ends[a], ends[a + 1])
-            if ends[a] == ends[a + 1]:
+            if ends[a] == ends[a + 1] and not every:
                 continue
             cells, missing = np.zeros(len(self), kind), np.ones(len(self), np.bool_)
             cells[row[some]], missing[row[some]] = value[some], False

@@ -12,6 +12,7 @@ by the size of the intervals; here it can be asked for, and the size is chosen.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -19,13 +20,53 @@ import numpy as np
 from eligo.compile.compiled import I64
 from eligo.errors import OptionError
 from eligo.workload.base import Events, Rules, Seed, Workload, workload
-from eligo.workload.draft import BETWEEN, conjunctive
+from eligo.workload.draft import BETWEEN, Draft, conjunctive
 from eligo.workload.events import EventDraft, match_probability
 
 _PAIRS = 200_000  # of profiles, to measure overlap on
+_SAMPLE = 100_000  # profiles that an asked overlap is reached with, where they are made in blocks
 
 
-@workload("profiles as closed intervals around an origin, by size or overlap; documents anywhere")
+@dataclass(frozen=True)
+class _World:
+    """Where profiles lie, and how long their intervals are."""
+
+    attributes: int
+    domain: int
+    interval_size: int
+    skew: float
+
+    @property
+    def chosen(self) -> dict[str, object]:
+        return {"interval_size": self.interval_size}
+
+    def rules(self, rng: np.random.Generator, first: int, n: int) -> Draft:
+        centre = _centres(rng, (n, self.attributes), self.domain, self.skew)
+        return _profiles(_lows(centre, self.domain, self.interval_size), self.interval_size)
+
+    def events(self, rng: np.random.Generator, first: int, n: int) -> EventDraft:
+        return _documents(rng, n, self.attributes, self.domain)
+
+
+def _world(
+    rng: np.random.Generator,
+    rules: int,
+    attributes: int,
+    domain: int,
+    interval_size: int,
+    overlap: float | None,
+    skew: float,
+    **_: object,
+) -> _World:
+    _check(attributes, domain, interval_size, skew)
+    if overlap is not None:
+        some = min(rules, _SAMPLE)
+        centre = _centres(rng, (some, attributes), domain, skew)
+        interval_size = _size_for(overlap, centre, _pairs(rng, some), domain)
+    return _World(attributes, domain, interval_size, skew)
+
+
+@workload("profiles as closed intervals around an origin, by size or overlap; documents anywhere", blocks=_world)
 def profiles(
     rules: Rules = 1_000,
     events: Events = 50,
@@ -37,6 +78,31 @@ def profiles(
     seed: Seed = 1,
 ) -> Workload:
     """See the top of this file."""
+    asked = dict(locals())
+    _check(attributes, domain, interval_size, skew)
+    rng = np.random.default_rng(seed)
+    centre = _centres(rng, (rules, attributes), domain, skew)
+    pairs = _pairs(rng, rules)
+    if overlap is not None:
+        interval_size = _size_for(overlap, centre, pairs, domain)
+    low = _lows(centre, domain, interval_size)
+    draft, documents = _profiles(low, interval_size), _documents(rng, events, attributes, domain)
+    apart = np.abs(low[pairs[0]] - low[pairs[1]])
+    return Workload(
+        "profiles",
+        asked | {"interval_size": interval_size},
+        draft,
+        documents.table(),
+        {
+            "overlap": _mean(apart <= interval_size),
+            "overlap_everywhere": _mean((apart <= interval_size).all(axis=1)),
+            "match": match_probability(draft, documents),
+        },
+    )
+
+
+def _check(attributes: int, domain: int, interval_size: int, skew: float) -> None:
+    """Refuse what cannot be made."""
     if attributes < 1:
         raise OptionError(f"profiles: attributes={attributes}: give 1 or more")
     if domain < 2:
@@ -45,43 +111,38 @@ def profiles(
         raise OptionError(f"profiles: interval_size={interval_size} is not in 0 … domain - 1 = {domain - 1}")
     if not 0 <= skew <= 5:
         raise OptionError(f"profiles: skew={skew:g} is not in 0 … 5")
-    rng = np.random.default_rng(seed)
-    centre = _centres(rng, (rules, attributes), domain, skew)
-    pairs = rng.integers(0, rules, (2, _PAIRS))
-    pairs = pairs[:, pairs[0] != pairs[1]]
-    if overlap is not None:
-        interval_size = _size_for(overlap, centre, pairs, domain)
-    low = _lows(centre, domain, interval_size)
-    names = tuple(f"a{number}" for number in range(attributes))
-    draft = conjunctive(
-        names,
+
+
+def _profiles(low: I64, interval_size: int) -> Draft:
+    """Rules from their low ends, a row for each."""
+    rules, attributes = low.shape
+    return conjunctive(
+        _names(attributes),
         np.tile(np.arange(attributes, dtype=np.int32), rules),
         np.full(rules * attributes, BETWEEN, np.uint8),
         2 * np.arange(rules * attributes + 1),
         np.stack((low, low + interval_size), axis=2).reshape(-1),
         attributes * np.arange(rules + 1),
     )
-    documents = EventDraft(
-        names,
+
+
+def _documents(rng: np.random.Generator, events: int, attributes: int, domain: int) -> EventDraft:
+    return EventDraft(
+        _names(attributes),
         attributes * np.arange(events + 1),
         np.tile(np.arange(attributes, dtype=np.int32), events),
         rng.integers(0, domain, events * attributes),
     )
-    apart = np.abs(low[pairs[0]] - low[pairs[1]])
-    return Workload(
-        "profiles",
-        {
-            "rules": rules, "events": events, "attributes": attributes, "domain": domain,
-            "interval_size": interval_size, "overlap": overlap, "skew": skew, "seed": seed,
-        },
-        draft,
-        documents.table(),
-        {
-            "overlap": _mean(apart <= interval_size),
-            "overlap_everywhere": _mean((apart <= interval_size).all(axis=1)),
-            "match": match_probability(draft, documents),
-        },
-    )  # fmt: skip
+
+
+def _pairs(rng: np.random.Generator, rules: int) -> I64:
+    """Some pairs of different profiles."""
+    pairs = rng.integers(0, rules, (2, _PAIRS))
+    return pairs[:, pairs[0] != pairs[1]]
+
+
+def _names(attributes: int) -> tuple[str, ...]:
+    return tuple(f"a{number}" for number in range(attributes))
 
 
 def _centres(rng: np.random.Generator, shape: tuple[int, int], domain: int, skew: float) -> I64:

@@ -15,7 +15,9 @@ are drawn that way, and all else is as in any rule.
 
 from __future__ import annotations
 
-from typing import Annotated
+from copy import copy
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +26,10 @@ from eligo.compile.compiled import I64
 from eligo.errors import OptionError
 from eligo.workload.audience import F64, SIZES, Statistics, added_up, statistics
 from eligo.workload.base import Events, Rules, Seed, Workload, workload
+from eligo.workload.blocks import BLOCK
 from eligo.workload.contracts import Contracts, Maker
 from eligo.workload.draft import EQUAL, IN, NOT_IN, UNEQUAL, Draft
+from eligo.workload.events import EventDraft
 
 _MEASURED = 2_000  # events that the natural selectivity is measured on, as many as the paper has
 _MOST_LEAVES = 4_096  # conjunctions that a rule may have on average
@@ -33,7 +37,43 @@ _MOST_CONJUNCTIONS = 2**28  # of all rules together: past this, memory is the ma
 _PILOT = 2_000  # rules that tell how many natural ones an asked selectivity needs
 
 
-@workload("AND/OR trees over conjunctions, as contracts of display advertising (complex-boolean-expressions.txt §5.1)")
+@dataclass(frozen=True)
+class _World:
+    """The distributions, and the paths that rules are ANDed with."""
+
+    maker: Maker
+
+    @property
+    def chosen(self) -> dict[str, object]:
+        return {}
+
+    def rules(self, rng: np.random.Generator, first: int, n: int) -> Draft:
+        maker = copy(self.maker)
+        maker.rng = rng
+        return _draft(maker.contracts(n).tidied(), maker.known)
+
+    def events(self, rng: np.random.Generator, first: int, n: int) -> EventDraft:
+        known = self.maker.known
+        visits = _visits(rng, known, n).T
+        event, attribute = np.nonzero(visits >= 0)
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(event, minlength=n))))
+        value = known.operand[visits[event, attribute]]
+        return EventDraft(known.names, offsets, attribute.astype(np.int32), value, known.textual, known.strings)
+
+
+def _world(rng: np.random.Generator, rules: int, selectivity: float | None, **asked: Any) -> _World:
+    if selectivity is not None:
+        raise OptionError(
+            f"trees: selectivity={selectivity} is reached by looking at all rules and events together, which blocks "
+            "are not; leave it out, or make the workload as a whole"
+        )
+    return _World(_maker(rng, min(rules, BLOCK), **asked))
+
+
+@workload(
+    "AND/OR trees over conjunctions, as contracts of display advertising (complex-boolean-expressions.txt §5.1)",
+    blocks=_world,
+)
 def trees(
     rules: Rules = 100_000,
     events: Events = 2_000,
@@ -52,22 +92,12 @@ def trees(
 ) -> Workload:
     """Rules and visits; `measured` has the selectivity, over all events if one is asked, else over the first 2,000."""
     parameters = dict(locals())
-    child_shares = _distribution("children", children, 0)
-    size_shares = _distribution("sizes", sizes, 1)
-    known = statistics()
-    if len(size_shares) - 1 > len(known.names):
-        raise OptionError(
-            f"trees: sizes={sizes!r} asks for conjunctions of {len(size_shares) - 1} predicates on as many attributes, "
-            f"and there are {len(known.names)}"
-        )
-    _check_depths(min_depth, max_depth, child_shares, rules)
-    _check_paths(paths, hops, shared, zipf)
     if selectivity is not None and not 0 < selectivity <= 1:
         raise OptionError(f"trees: selectivity={selectivity} is no share of the rules; give one above 0 and up to 1")
 
     rng = np.random.default_rng(seed)
-    maker = Maker(rng, known, min_depth, max_depth, added_up(child_shares), added_up(size_shares))
-    maker.pave(paths, hops, shared, zipf)
+    maker = _maker(rng, rules, min_depth, max_depth, children, sizes, paths, hops, shared, zipf)
+    known = maker.known
     visits = _visits(rng, known, events)
     if selectivity is None:
         contracts = maker.contracts(rules)
@@ -88,6 +118,35 @@ def trees(
         "event_size": float(np.count_nonzero(visits >= 0)) / events,
     }
     return Workload("trees", parameters, draft, _table(visits, known), measured)
+
+
+def _maker(
+    rng: np.random.Generator,
+    rules: int,
+    min_depth: int,
+    max_depth: int,
+    children: str,
+    sizes: str,
+    paths: int,
+    hops: int,
+    shared: float,
+    zipf: float,
+    **_: object,
+) -> Maker:
+    """What draws the rules, its paths drawn; parameters that make no sense are refused."""
+    child_shares = _distribution("children", children, 0)
+    size_shares = _distribution("sizes", sizes, 1)
+    known = statistics()
+    if len(size_shares) - 1 > len(known.names):
+        raise OptionError(
+            f"trees: sizes={sizes!r} asks for conjunctions of {len(size_shares) - 1} predicates on as many attributes, "
+            f"and there are {len(known.names)}"
+        )
+    _check_depths(min_depth, max_depth, child_shares, rules)
+    _check_paths(paths, hops, shared, zipf)
+    maker = Maker(rng, known, min_depth, max_depth, added_up(child_shares), added_up(size_shares))
+    maker.pave(paths, hops, shared, zipf)
+    return maker
 
 
 def _adjusted(maker: Maker, visits: I64, rules: int, asked: float) -> tuple[Contracts, float]:

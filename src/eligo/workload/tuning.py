@@ -85,12 +85,13 @@ def planned(shape: Shape, rng: np.random.Generator, rules: int, events: int, mat
     raise _unreachable(match, without)
 
 
-def derived(shape: Shape, rng: np.random.Generator, plan: Plan, rules: int) -> Draft:
-    """All the rules, as different from each other as the space allows."""
+def derived(shape: Shape, rng: np.random.Generator, plan: Plan, rules: int, start: int = 0) -> Draft:
+    """All the rules, as different from each other as the space allows; the events' bases are used from `start` on."""
     own, bases = round(plan.share * rules), len(plan.bases)
     # As many rules for each base outside as for each inside.
     others = max(1, min(rules - own, round((rules - own) * bases / own) if own else rules - own))
-    base = np.concatenate((_spread(own, bases), bases + _spread(rules - own, others)))[rng.permutation(rules)]
+    inside = (start + _spread(own, bases)) % bases
+    base = np.concatenate((inside, bases + _spread(rules - own, others)))[rng.permutation(rules)]
     slots = Slots(_both(plan.bases, shape.bases(rng, others)), base, shape.rule_sizes(rng, rules))
     draft = _derive(shape, rng, plan, slots)
     for _ in range(_AGAIN):

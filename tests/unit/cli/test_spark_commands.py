@@ -1,0 +1,138 @@
+"""`compile`, `match` and `stream` on Spark, and the same under spark-submit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command_line import EVENTS, EXPECTED, RULES, Run, ndjson
+
+import eligo
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[Any]:
+    """One session for all commands of this file, which use the one that is active."""
+    pytest.importorskip("pyspark")
+    from pyspark.sql import SparkSession
+
+    from eligo.spark import find_java, local_session
+
+    if find_java() is None:
+        pytest.skip("Spark needs Java 17 or newer, and there is none")
+    there = SparkSession.getActiveSession()
+    yield there or local_session("eligo tests", cores=2)
+    if there is None:
+        active = SparkSession.getActiveSession()
+        if active is not None:
+            active.stop()
+
+
+def test_compile_match_and_stream(run: Run, rules: str, events: str) -> None:
+    done = run("compile", rules, "-o", "r.eligo", "--engine", "spark", "--shards", 2)
+    assert done.code == 0, done.err
+    assert "version" in done.text
+    opened = eligo.open("r.eligo")
+    assert list(opened) == sorted(str(rule["id"]) for rule in RULES)
+    assert opened.get("adults").tags == ("eu", "us")
+    for engine in ("local", "spark"):
+        done = run("match", "r.eligo", events, "--engine", engine)
+        assert (done.code, done.rows) == (0, EXPECTED)
+    tagged = run("match", "r.eligo", events, "--engine", "spark", "--tags", "eu")
+    assert tagged.rows == EXPECTED[:1]
+
+    done = run("match", "r.eligo", events, "--engine", "spark", "-o", "matched/")
+    assert done.code == 0, done.err
+    assert "3 matches" in done.err
+    found = pq.read_table("matched").to_pylist()
+    assert sorted((row["age"], row["rule"], row["rules_version"]) for row in found) == [
+        (12, "minors", 1), (20, "adults", 1), (30, "no country", 1),
+    ]  # fmt: skip
+    assert run("match", "r.eligo", events, "--engine", "spark", "-o", "matched/").code == 2
+
+    Path("incoming").mkdir()
+    os.rename(events, "incoming/1.json")
+    stream = ("stream", "r.eligo", "incoming", "--format", "ndjson", "--checkpoint", "cp", "--trigger", "available-now")
+    done = run(*stream, "-o", "streamed", "--keep", "age")
+    assert done.code == 0, done.err
+    assert "batch 0: 4 events, 3 matches, version 1" in done.err
+    ndjson("rules2.ndjson", [*RULES, {"id": "old", "expression": "age >= 40"}])  # type: ignore[list-item]
+    assert run("compile", "rules2.ndjson", "-o", "r.eligo", "--engine", "spark").code == 0
+    ndjson("incoming/2.json", [{"age": 50, "country": "FR"}])
+    done = run(*stream, "-o", "streamed", "--keep", "age")
+    assert "batch 1: 1 event, 1 match, version 2" in done.err, done.err
+    rows = pq.ParquetDataset("streamed", filters=None).read().to_pylist()
+    assert sorted((row["age"], row["rule"], row["rules_version"]) for row in rows) == [
+        (12, "minors", 1), (20, "adults", 1), (30, "no country", 1), (50, "old", 2),
+    ]  # fmt: skip
+    other = run(*stream[:6], "cp2", *stream[7:], "-o", "batches", "--batches", "--array", "--top-k", 1)
+    assert other.code == 0, other.err
+    assert sorted(name for name in os.listdir("batches") if name.startswith("batch=")) == ["batch=0"]
+
+
+def test_rules_that_are_rejected(run: Run) -> None:
+    lines = [json.dumps(rule) for rule in RULES]
+    ndjson("rules.ndjson", [*lines, '{"id": "bad", "expression": "age >="}', '{"id": ', lines[0]])
+    done = run("compile", "rules.ndjson", "-o", "r.eligo", "--engine", "spark")
+    assert done.code == 1
+    assert "rejected: rule bad: line 1, column 7" in done.err
+    assert "another rule has this id" in done.err
+    rejects = [json.loads(line) for line in Path("r.eligo.rejects.ndjson").read_text().splitlines()]
+    assert sorted(str(row["id"]) for row in rejects) == ["None", "adults", "bad"]
+    assert len(eligo.open("r.eligo")) == 3
+    Path("rules.csv").write_text('id,expression,weight,tags\n1,"age > 1",2.5,a; b\n2,"age > 2",,\nx,"age > 3",1,\n4,"age > 4",heavy,\n')
+    assert run("compile", "rules.csv", "-o", "csv.eligo", "--engine", "spark", "--int-ids").code == 1
+    opened = eligo.open("csv.eligo")
+    assert [(opened.get(i).weight, opened.get(i).tags) for i in opened] == [(2.5, ("a", "b")), (1.0, ())]
+    pq.write_table(pa.table({"id": [5], "expression": ["age = 1"]}), "rules.parquet")
+    assert run("compile", "rules.parquet", "-o", "pq.eligo", "--engine", "spark").code == 0
+    assert list(eligo.open("pq.eligo")) == [5]
+
+
+def test_what_is_refused(run: Run, rules: str, events: str) -> None:
+    for arguments, words in (
+        (("compile", "-", "-o", "x", "--engine", "spark", "--format", "csv"), "standard input"),
+        (("compile", rules, "-o", "x", "--engine", "flink"), "local or spark"),
+        (("compile", rules, "-o", "x", "--master", "local[1]"), "for --engine spark"),
+        (("compile", "none.parquet", "-o", "x", "--engine", "spark"), "no such file"),
+        (("match", rules, events, "--conf", "a=b"), "for --engine spark"),
+        (("stream", rules, "incoming", "-o", "x", "--checkpoint", "c"), "eligo compile"),
+    ):
+        done = run(*arguments)
+        assert (done.code, words in done.err) == (2, True), done.err
+    run("compile", rules, "-o", "r.eligo")
+    done = run("stream", "r.eligo", "nothing", "-o", "x", "--checkpoint", "c", "--trigger", "available-now")
+    assert (done.code, "--schema" in done.err) == (2, True), done.err
+    done = run("stream", "r.eligo", "host:1/t", "-o", "x", "--checkpoint", "c", "--format", "kafka")
+    assert (done.code, "host:port/topic" in done.err) == (2, True), done.err
+
+
+def test_under_spark_submit(run: Run, rules: str, events: str) -> None:
+    from eligo.spark import require_java
+
+    submit = Path(sys.executable).parent / "spark-submit"
+    if not submit.exists():
+        pytest.skip("PySpark has no spark-submit here")
+    program = run("submit-path").text.strip()
+    run("compile", rules, "-o", "r.eligo")
+    command = [submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", program]
+    done = subprocess.run(
+        [*command, "match", "r.eligo", events, "--engine", "spark", "-o", "out.ndjson"],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(require_java().home),
+             "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True, text=True, timeout=180,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = [json.loads(line) for line in Path("out.ndjson").read_text().splitlines()]
+    assert [(row["event"], row["rule"]) for row in found] == EXPECTED
+    assert len(EVENTS) == 4
