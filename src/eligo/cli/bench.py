@@ -1,4 +1,4 @@
-"""`eligo bench run` measures, `eligo bench list` says what, `eligo bench report` writes the figures down."""
+"""`eligo bench run` and `eligo bench spark` measure, `list` says what, `report` writes the figures down."""
 
 from __future__ import annotations
 
@@ -125,6 +125,25 @@ def _foundation(rules: int, json_file: Path) -> None:
     results.write(json_file, {"name": "foundation", "machine": describe(), "result": result})
 
 
+def on_spark(
+    group: Annotated[str, typer.Argument(help="match, joins, compile, memory or stream.")],
+    json_file: Annotated[Path, typer.Option("--json", help="Where the figures go.")],
+    rules: Annotated[int | None, typer.Option(help="Rules, if not as many as usual.", min=1000)] = None,
+    events: Annotated[int | None, typer.Option(help="Events, if not as many as usual.", min=10_000)] = None,
+    cores: Annotated[int, typer.Option(help="Cores of the local Spark.", min=1)] = 2,
+) -> None:
+    """Measure the pipeline on a local Spark."""
+    from eligo.bench import on_spark as measuring
+    from eligo.bench import results
+    from eligo.bench.machine import describe
+
+    _check_writable(json_file)
+    result = measuring.run(group, rules, events, cores, say)
+    command = shlex.join(["eligo", *sys.argv[1:]])
+    results.write(json_file, {"name": f"spark/{group}", "machine": describe(), "command": command, "result": result})
+    show_table(f"spark/{group}", ("what", "figure"), [(name, f"{value:,.6g}") for name, value in result.items()])
+
+
 def _show(content: dict[str, Any]) -> None:
     from eligo.bench.verdicts import verdict
 
@@ -179,5 +198,6 @@ def _check_writable(json_file: Path) -> None:
 
 
 app.command("run")(guarded(run))
+app.command("spark")(guarded(on_spark))
 app.command("list")(guarded(list_experiments))
 app.command("report")(guarded(report))
