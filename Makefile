@@ -7,13 +7,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PATHS := src tests examples
+# Spark's connector for Kafka is not on Maven Central for every Spark; for this one all of it is.
+KAFKA_SPARK := 4.0.0
+KAFKA_VENV := .venv-kafka
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv install demo test test-slow lint typecheck format warm clean check-java
+.PHONY: help venv install demo test test-slow test-cluster test-kafka lint typecheck format warm clean check-java
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(VENV)/.demo  ## make .venv with what the demo needs
 
@@ -27,6 +30,13 @@ test: lint typecheck warm  ## lint, types, kernel cache, then every test but the
 
 test-slow: warm  ## soak and scale tests
 	$(BIN)/python -m pytest -m slow
+
+test-cluster: warm  ## a Spark cluster of several processes, some of them killed in the middle of their work
+	$(BIN)/python -m pytest -m cluster
+
+test-kafka: $(KAFKA_VENV)/.made  ## a stream from a real Kafka broker, which Maven fetches
+	@[ -x $(KAFKA_VENV)/bin/pytest ] || { echo "skipped: pyspark $(KAFKA_SPARK) could not be installed, see above"; exit 0; }; \
+	ELIGO_KAFKA=1 $(KAFKA_VENV)/bin/python -m pytest tests/kafka
 
 lint: $(VENV)/.dev  ## ruff: rules and format
 	$(BIN)/ruff check $(PATHS)
@@ -43,7 +53,7 @@ warm: $(VENV)/.dev  ## fill the kernel cache once, before tests run in several p
 	$(BIN)/eligo warm
 
 clean:  ## remove .venv, the demo's output and caches
-	rm -rf $(VENV) demo-output spark-warehouse metastore_db derby.log build dist
+	rm -rf $(VENV) $(KAFKA_VENV) demo-output spark-warehouse metastore_db derby.log build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -75,6 +85,14 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(call install_extras,spark$(comma)demo$(comma)bench$(comma)dev)
 	@touch $(VENV)/.demo $@
+
+# Without a registry there is nothing to test with, which is no failure: the target says so and ends.
+$(KAFKA_VENV)/.made: pyproject.toml
+	@echo "installing eligo with pyspark $(KAFKA_SPARK) into $(KAFKA_VENV) …"
+	@$(PYTHON) -m venv $(KAFKA_VENV) \
+	 && $(KAFKA_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	      --editable '.[spark]' 'pyspark==$(KAFKA_SPARK)' 'pytest>=8,<10' 'pytest-xdist>=3.5,<4' \
+	 && touch $@ || true
 
 comma := ,
 

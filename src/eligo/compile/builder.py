@@ -15,6 +15,7 @@ import numpy as np
 from eligo.compile import codes
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import Compiled
+from eligo.compile.integers import RunCodes, integer_runs
 from eligo.compile.strings import Strings
 from eligo.errors import RuleTypeError
 from eligo.language.normalize.merge import Meaning, meaning
@@ -161,6 +162,10 @@ class Builder:
         return number
 
     def _encode(self, predicate: Predicate) -> int:
+        if not predicate.negated and predicate.attribute not in self._multi:
+            runs = integer_runs(predicate.operator, predicate.values)
+            if runs is not None:
+                return self._add(predicate.attribute, runs, 0, -1)
         flags = 0
         pattern = -1
         if is_residual(predicate):
@@ -181,13 +186,14 @@ class Builder:
         return self._new_predicate(predicate.attribute, values, flags, pattern)
 
     def _new_predicate(self, attribute: str, values: ValueSet, flags: int, pattern: int = -1) -> int:
+        return self._add(attribute, [(*self._cut(low), *self._cut(high)) for low, high in values], flags, pattern)
+
+    def _add(self, attribute: str, runs: Iterable[RunCodes], flags: int, pattern: int) -> int:
         number = len(self._attribute)
         self._attribute.append(self._attributes.intern(attribute))
         self._flags.append(flags)
         self._pattern.append(pattern)
-        for low, high in values:
-            low_kind, low_key, low_key2 = self._cut(low)
-            high_kind, high_key, high_key2 = self._cut(high)
+        for low_kind, low_key, low_key2, high_kind, high_key, high_key2 in runs:
             self._kinds.extend((low_kind, high_kind))
             self._keys.extend((low_key, low_key2, high_key, high_key2))
         self._run_offsets.append(len(self._kinds) // 2)
