@@ -55,7 +55,7 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
     {"a": NoneOf(1), "flag": OneOf(True)},
 )
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
-_LABELS, _EXCHANGE = "widest labels", "exchange"  # tasks that are no pairs
+_LABELS, _EXCHANGE, _PIECES = "widest labels", "exchange", "pieces"  # tasks that are no pairs
 
 
 def warm(processes: int | None = None) -> None:
@@ -89,7 +89,7 @@ def _tasks() -> list[str]:
         families.setdefault(".".join(path[:3]), []).append(f"{name}/interval")
     tasks = [" ".join(pairs) for pairs in sorted(families.values(), key=len, reverse=True)]
     tasks += [f"{AUTO}/{evaluator}" for evaluator in EVALUATORS.all() if evaluator != "interval"]
-    return [*tasks, _LABELS, _EXCHANGE]
+    return [*tasks, _LABELS, _EXCHANGE, _PIECES]
 
 
 def _run(task: str) -> None:
@@ -97,6 +97,8 @@ def _run(task: str) -> None:
         _widest_labels()
     elif task == _EXCHANGE:
         _exchange()
+    elif task == _PIECES:
+        _pieces()
     else:
         for pair in task.split():
             index, evaluator = pair.split("/")
@@ -192,6 +194,36 @@ def _exchange() -> None:
     exchange.book("c", "a", "p", "s = 'x'")
     exchange.eligible("p", {"a": 1, "s": "x"})
     exchange.eligible_batch([{"publisher": "p", "a": 1, "s": "x"}])
+
+
+def _pieces() -> None:
+    """Rules compiled apart and joined, and what statistics of events say of them: what workers do on Spark."""
+    from eligo.compile.attributes import Attributes
+    from eligo.compile.builder import Builder
+    from eligo.compile.dictionary import NO_STRINGS, merge_strings
+    from eligo.compile.strings import Strings
+    from eligo.evaluate.interval import Interval
+    from eligo.index.registry import AUTO, choose
+    from eligo.language import parse
+    from eligo.language.normalize import normalize
+    from eligo.segments.pending import Pending
+    from eligo.segments.pieces import Piece, join_pieces, make_piece
+    from eligo.segments.segment import Recipe
+    from eligo.segments.statistics import Statistics, Values
+
+    multi = frozenset({"many", "numbers"})
+    pieces: list[Piece] = []
+    for _ in range(2):
+        attributes, strings = Attributes(), Strings()
+        pending = Pending(Builder(attributes, strings, multi=multi))
+        for number, text in enumerate(_RULES):
+            pending.add(f"rule {len(pieces)} {number}", normalize(parse(text), multi=multi), "", 1.0, ("some",), number)
+        pieces.append(make_piece(pending, attributes, strings))
+    data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
+    recipe = Recipe(choose(AUTO), Interval, Attributes(pieces[0].attributes), Strings((data, offsets, slots)))
+    seen = {"a": Values(2, ((1, 1.0), (2, 1.0))), "s": Values(1, (("x", 1.0),))}
+    recipe.sample = Statistics(2, seen, recipe.attributes, recipe.strings)
+    join_pieces(list(zip(pieces, numbers, strict=True)), recipe)
 
 
 def _change(matcher: Any, integers: bool) -> None:

@@ -57,7 +57,10 @@ def matches(frame: Any) -> list[tuple[int, Any]]:
     return [(row["id"], row["rule"]) for row in frame.collect()]
 
 
-@pytest.mark.parametrize(("units", "shards", "index"), [(1, 1, "auto"), (3, 2, "auto"), (5, 4, "pst-hash")])
+@pytest.mark.parametrize(
+    ("units", "shards", "index"),
+    [(1, 1, "auto"), (3, 2, "k-index"), pytest.param(5, 4, "pst-hash", marks=pytest.mark.slow)],
+)
 def test_it_is_as_if_one_process_had_compiled_them(
     units: int, shards: int, index: str, session: Any, tmp_path: Path
 ) -> None:
