@@ -170,7 +170,7 @@ def compiling(bench: Bench, rules: int | None, events: int | None) -> dict[str, 
     return {
         "rules": rules, "compile_s": seconds, "shards": done.shards, "mapped_bytes_a_rule": done.bytes / rules,
         "text_bytes_a_rule": texts / rules, "update": few, "update_s": first, "update_again_s": again,
-        "compact_s": compact,
+        "compact_s": compact, **{f"{stage}, s": took for stage, took in done.stages.items()},
     }  # fmt: skip
 
 

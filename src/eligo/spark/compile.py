@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("eligo.spark")
 
-# A unit pays for every different predicate once, so large units are cheaper; this many rules take about 20 s and 1 GB.
-UNIT_RULES: Final = 250_000
+# A unit pays for every different predicate once, so large units are cheaper.
+UNIT_RULES: Final = 500_000
 # Bytes of segment for a byte of piece: the index, the labels and the spaces come on top.
 _GROWN: Final = 2.2
 
@@ -74,7 +74,7 @@ def compile_rules(
     shard_bytes  about how large a shard may be; `shards` says how many there are instead
     units        into how many tasks the reading is cut
     """
-    started = time.perf_counter()
+    stages = Stages()
     if on_error not in ("collect", "raise"):
         raise OptionError(f"on_error is 'collect' or 'raise', not {on_error!r}")
     for name, number in (("shards", shards), ("units", units), ("shard_bytes", shard_bytes)):
@@ -87,20 +87,25 @@ def compile_rules(
     staging = Staging.begin(Path(folder))
     try:
         slots = check_workers(session, folder, writing=staging.folder)
+        stages.done("workers looked at")
         settings = Settings(index, evaluator, absent, model.multi, model.limits, dict(model.options))
         count = rules.count()
         if not count:
             raise RuleTypeError("the table of rules is empty: there is nothing to compile")
         settings = _with_containing(rules, settings)
+        stages.done("rules counted")
         units = units or max(min(slots, count), -(-count // UNIT_RULES))
         log.info("%d rules in %d units", count, units)
         read = read_units(rules, settings, staging, units, id_type)
+        stages.done("rules read")
         refuse_rejects(read, count, on_error)
         attributes = tuple(sorted({name for unit in read for name in unit.attributes}))
         statistics = _learned(folder)
         known = None if statistics is None else (str(Path(folder) / DATA), statistics)
         job = merge_and_save(session, staging, Job(units=read, attributes=attributes, statistics=known))
+        stages.done("strings merged")
         parts = build_shards(session, settings, staging, job, cut(read, shard_bytes, shards))
+        stages.done("shards built")
 
         def make(version: int, parent: Content | None) -> Content:
             from eligo import __version__
@@ -139,9 +144,24 @@ def compile_rules(
         content = publish(staging, files_of(job, parts), make, expect_parent=None)
     finally:
         staging.close()
-    done = published(folder, content, time.perf_counter() - started)
+    stages.done("published")
+    done = published(folder, content, sum(stages.seconds.values()), stages.seconds)
     log.info("version %d: %d rules in %d shards, %.1f s", done.version, done.rules, done.shards, done.seconds)
     return done
+
+
+class Stages:
+    """How long each stage took; said as it goes."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def done(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = now - self._since
+        self._since = now
+        log.info("%s: %.1f s", stage, self.seconds[stage])
 
 
 def _learned(folder: str) -> TableFile | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ class Published:
     bytes: int  # of the files that matching maps
     made: str
     seconds: float = 0.0
+    stages: Mapping[str, float] = field(default_factory=dict)  # seconds of each, where it was compiled
 
     def rejects(self, session: SparkSession) -> DataFrame:
         """The rows that were refused: id, message, position (of the character, -1 if none), expression."""
@@ -37,7 +39,9 @@ class Published:
         return session.read.parquet(*files)
 
 
-def published(path: str, content: Content, seconds: float = 0.0) -> Published:
+def published(
+    path: str, content: Content, seconds: float = 0.0, stages: Mapping[str, float] | None = None
+) -> Published:
     """What a manifest says, for people."""
     parts = (*content.shards, *content.deltas)
     return Published(
@@ -51,6 +55,7 @@ def published(path: str, content: Content, seconds: float = 0.0) -> Published:
         bytes=content.strings.size + sum(part.segment.size for part in parts),
         made=content.made,
         seconds=seconds,
+        stages=stages or {},
     )
 
 

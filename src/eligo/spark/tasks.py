@@ -174,7 +174,8 @@ class _UnitReader:
         settings.check(normal)
         row = len(self.pending)
         self.pending.add(rule, normal, "", number, labels, row)
-        self.containing.update(containing)
+        if containing:
+            self.containing.update(containing)
         self.rows.append((rule, text, number, labels))
         self.last = rule
 
