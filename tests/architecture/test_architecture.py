@@ -56,7 +56,7 @@ def test_files_have_one_idea() -> None:
 def test_no_file_names_a_machine() -> None:
     root = SOURCE.parents[1]
     for file in root.rglob("*"):
-        if file.suffix in (".py", ".md", ".toml", ".txt") and not {".venv", "demo-output"} & set(
+        if file.suffix in (".py", ".md", ".toml", ".txt") and not {".venv", ".venv-kafka", "demo-output"} & set(
             file.relative_to(root).parts
         ):
             text = file.read_text()

@@ -79,6 +79,7 @@ class BatchWriter:
             return
         attempt = folder / f".batch={batch_id}-{uuid.uuid4().hex}"
         self._write(batch, f"file://{attempt}", "error")  # Spark's own file system may be another than this
+        _refuse_nothing(attempt)
         put_in_place(attempt, place)
 
     def _write(self, batch: DataFrame, path: str, mode: str) -> None:
@@ -129,6 +130,15 @@ def _claim(folder: Path, query: str) -> None:
         finally:
             draft.unlink()
     _refuse_another(str(folder), mark.read_text(encoding="utf-8"), query)
+
+
+def _refuse_nothing(attempt: Path) -> None:
+    """Even an empty batch is a file with its columns. None at all: executors wrote to disks of their own."""
+    if not attempt.is_dir() or all(entry.name.startswith((".", "_")) for entry in attempt.iterdir()):
+        raise EligoError(
+            f"no file of the micro-batch arrived in {str(attempt.parent)!r}: executors do not see the folder of the "
+            "driver. Give a target that all machines see under one path (a shared mount), or a URL"
+        )
 
 
 def _refuse_another(target: str, there: str, query: str) -> None:
