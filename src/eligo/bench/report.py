@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eligo.bench import tables
+from eligo.bench.spark_tables import spark_table
 from eligo.bench.verdicts import everything
 
 HEAD = """# Performance
@@ -31,6 +32,7 @@ def report(results: list[dict[str, Any]], command: str) -> str:
     machines = "; and ".join(dict.fromkeys(result["machine"] for result in results))
     parts = [HEAD.format(command=command, machine=machines)]
     parts += [_foundation(result["result"]) for result in results if result.get("name") == "foundation"]
+    parts += [spark_table(result) for result in results if str(result.get("name", "")).startswith("spark/")]
     experiments = [experiment for result in results for experiment in result.get("experiments", [])]
     if experiments:
         parts.append(KEY)
