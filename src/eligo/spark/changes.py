@@ -29,7 +29,7 @@ from eligo.reading import check_id, duplicate, without_collector
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Segment, merge_segments
 from eligo.spark.jobs import report
-from eligo.spark.tasks import rows_as, units_of
+from eligo.spark.tasks import rows_as, tags_in, units_of
 from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.opening import Opened, open_held
 from eligo.store.statistics import read_statistics
@@ -61,8 +61,12 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Apply all changes: columns id, expression, weight, tags, change, sorted by id."""
-    rows = [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+    """Apply all changes: columns id, expression, weight, tags (as JSON), change, sorted by id."""
+    rows = [
+        (rule, expression, weight, tags_in(tags), change)
+        for batch in batches
+        for rule, expression, weight, tags, change in zip(*(c.to_pylist() for c in batch.columns), strict=True)
+    ]
     yield from report(msgspec.json.encode(apply_rows(path, version, folder, rows)).decode())
 
 

@@ -43,6 +43,9 @@ def local_session(app_name: str = "eligo", cores: int | None = None, **conf: str
         "spark.sql.session.timeZone": "UTC",
         # toPandas and createDataFrame by Arrow instead of pickled rows.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # By default Spark measures a batch after each of its rows, and for a column of arrays, many of them null, that
+        # takes as many steps as there are rows so far. Batches are bounded by their 10,000 rows anyway.
+        "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647b",
         # Spark takes the columns that Python gives back by position: check names and types of every batch.
         "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
     }

@@ -115,7 +115,7 @@ class Job(msgspec.Struct, frozen=True):
 def read_unit(
     settings: Settings, folder: str, first_unit: int, id_type: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Read the rows of one partition: columns id, expression, weight, tags, sorted by id."""
+    """Read the rows of one partition: columns id, expression, weight, tags (as JSON), sorted by id."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -169,7 +169,7 @@ class _UnitReader:
             raise RuleTypeError("the rule has no expression (null)")
         settings = self.settings
         root, text, containing = read_rule(expression, settings.limits, no_documents_yet)
-        number, labels = weight_of(weight), tags_of(tags)
+        number, labels = weight_of(weight), tags_of(tags_in(tags))
         normal = normalize(root, multi=settings.multi, absent=settings.absent)
         settings.check(normal)
         row = len(self.pending)
@@ -226,6 +226,11 @@ class _UnitReader:
     def abort(self) -> None:
         self.texts.abort()
         self.rejects.abort()
+
+
+def tags_in(text: str | None) -> Any:
+    """The tags that rows bring as JSON."""
+    return () if text is None else msgspec.json.decode(text)
 
 
 def no_documents_yet(leaf: Quantified) -> EligoError:
