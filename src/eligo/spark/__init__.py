@@ -22,6 +22,7 @@ from eligo.spark.match import match
 from eligo.spark.observe import observe
 from eligo.spark.published import Published, versions
 from eligo.spark.session import local_session
+from eligo.spark.sql import register
 from eligo.spark.update import compact_rules, update_rules
 from eligo.store.sweep import sweep
 
@@ -53,6 +54,7 @@ __all__ = [
     "match_files",
     "observe",
     "reason",
+    "register",
     "require_java",
     "sweep",
     "update_rules",

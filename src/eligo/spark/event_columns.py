@@ -1,13 +1,14 @@
 """Which columns of a DataFrame the rules look at.
 
 The dotted attribute `user.age` is the column of that very name, or else the field `age` of the struct (or the key `age`
-of the map) `user`. What rules cannot compare is refused here, on the driver and by Spark's names.
+of the map, or what is at `age` in the Variant) `user`. A Variant is sent as a whole, once, and opened in the workers,
+because its types are known only there. What rules cannot compare is refused here, on the driver and by Spark's names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from eligo.errors import EventError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 Path = tuple[str, ...]  # a column, then fields or keys inside it
+_FILLER: Final = "eligo_row"
 
 
 def paths_of(schema: StructType, attributes: Iterable[str], multi: frozenset[str]) -> dict[str, Path]:
@@ -36,6 +38,46 @@ def paths_of(schema: StructType, attributes: Iterable[str], multi: frozenset[str
                 raise EventError(f"two columns have the name {path[0]!r}, which rules look at: rename or drop one")
             found[attribute] = path
     return found
+
+
+class Sent(NamedTuple):
+    """The columns that go to the workers, and where there the attributes are."""
+
+    paths: tuple[Path, ...]  # c0 … cn, those to keep first; () stands for a column of nothing
+    attributes: tuple[tuple[str, int], ...]  # the attribute and the number of its column
+    variants: tuple[tuple[str, int, Path], ...]  # the attribute, the number of a Variant, and the keys inside it
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset({*dict(self.attributes), *(name for name, _, _ in self.variants)})
+
+
+def sent_columns(schema: StructType, kept: Iterable[str], attributes: Mapping[str, Path]) -> Sent:
+    """What to send, nothing twice."""
+    places: dict[Path, int] = {}
+    for name in kept:
+        places.setdefault((name,), len(places))
+    plain, variants = [], []
+    for name, path in attributes.items():
+        depth = variant_depth(schema, path)
+        number = places.setdefault(path[:depth], len(places))
+        if depth is None:
+            plain.append((name, number))
+        else:
+            variants.append((name, number, path[depth:]))
+    if not attributes:  # a batch without columns has no rows, and `x is null` holds for each row
+        plain.append((_FILLER, places.setdefault((), len(places))))
+    return Sent(tuple(places), tuple(plain), tuple(variants))
+
+
+def variant_depth(schema: StructType, path: Path) -> int | None:
+    """How far along a path the Variant is that it leads into, if there is one."""
+    from pyspark.sql.types import VariantType
+
+    for depth in range(1, len(path) + 1):
+        if isinstance(type_at(schema, path[:depth]), VariantType):
+            return depth
+    return None
 
 
 def leaves_of(schema: StructType) -> dict[str, Path]:
@@ -63,8 +105,10 @@ def _leaves(kind: StructType, before: Path) -> Iterator[Path]:
 
 def column_of(path: Path) -> Column:
     """The expression that finds what is there."""
-    from pyspark.sql.functions import col
+    from pyspark.sql.functions import col, lit
 
+    if not path:
+        return lit(True)
     column = col(quoted(path[0]))
     for name in path[1:]:
         column = column.getItem(name)
@@ -75,6 +119,8 @@ def _refuse_unusable(attribute: str, kind: DataType, several: bool) -> None:
     """Say now, and by Spark's names, what every worker would otherwise say about its first batch."""
     from pyspark.sql import types
 
+    if isinstance(kind, types.VariantType):
+        return
     value = kind.elementType if isinstance(kind, types.ArrayType) else kind
     if isinstance(kind, types.ArrayType) and not several:
         raise EventError(
@@ -99,6 +145,11 @@ def is_comparable(kind: DataType) -> bool:
 
 def _paths(kind: DataType | None, name: str) -> Iterator[tuple[tuple[str, ...], DataType]]:
     """Every way to read a dotted name: as one name, or as a name inside a struct or map, each with the type found."""
+    from pyspark.sql.types import VariantType
+
+    if isinstance(kind, VariantType):
+        yield tuple(name.split(".")), kind
+        return
     whole = _member(kind, name)
     if whole is not None:
         yield (name,), whole
@@ -118,14 +169,14 @@ def type_at(schema: StructType, path: Path) -> DataType | None:
 
 
 def _member(kind: DataType | None, name: str) -> DataType | None:
-    """The type of a struct's field or of a map's values."""
-    from pyspark.sql.types import MapType, StringType, StructType
+    """The type of a struct's field, of a map's values, or of what is in a Variant."""
+    from pyspark.sql.types import MapType, StringType, StructType, VariantType
 
     if isinstance(kind, StructType):
         return kind[name].dataType if name in kind.names else None
     if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
         return kind.valueType
-    return None
+    return kind if isinstance(kind, VariantType) else None
 
 
 def column_names(count: int) -> list[str]:

@@ -19,17 +19,19 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 
 from eligo.errors import EventError, OptionError
-from eligo.spark.event_columns import Path, paths_of, type_at
-from eligo.spark.match import FILLER, VERSION, begin_plan, matched, session_of, warn_of_absence
+from eligo.spark.event_columns import Path, paths_of, sent_columns, type_at
+from eligo.spark.match import VERSION, begin_plan, matched, session_of, warn_of_absence
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.row_groups import File, Files, as_type, cut, unreadable
 from eligo.spark.rule_sets import facts
+from eligo.spark.variant import is_variant, variant_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
     from pyspark.sql.types import DataType, StructType
 
 _READERS: Final = 8  # footers read at a time: it is waiting, mostly
+_SHREDDED: Final = ".typed_value"  # where Parquet has the parts of a Variant that are columns of their own
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"  # null, in the name of a folder
 
 
@@ -65,26 +67,19 @@ def match_files(
     listing = _listing(session, parquet_path)
     schema = listing.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
-    places: dict[str, Path] = {name: (name,) for name in plan.kept}
     attributes = paths_of(schema, found.attributes, found.multi)
     if not attributes:
         warn_of_absence(schema, found)
-        attributes = {FILLER: ()}
-    places.update({name: where for name, where in attributes.items() if name not in places})
-    numbers = {name: number for number, name in enumerate(places)}
+    sent = sent_columns(schema, plan.kept, attributes)
+    _refuse_shredded(listing, sent.paths)
     files = Files(
         files=listing.files,
         tasks=cut(listing.files),
-        leaves=_leaves(schema, places.values(), listing.constants),
-        wanted=tuple((where, _arrow(where, type_at(schema, where))) for where in places.values()),
+        leaves=_leaves(schema, sent.paths, listing.constants),
+        wanted=tuple((path, _arrow(path, type_at(schema, path))) for path in sent.paths),
         constants=listing.constants,
     )
-    plan = replace(
-        plan,
-        attributes=tuple((name, numbers[name]) for name in attributes),
-        columns=len(places),
-        files=files,
-    )
+    plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths), files=files)
     chosen = session.range(0, len(files.tasks), 1, max(1, len(files.tasks)))
     return matched(chosen, schema, plan, found, key, memory, observe)
 
@@ -94,6 +89,7 @@ class _Listing:
     schema: StructType  # Spark's
     files: tuple[File, ...]
     constants: tuple[str, ...]  # the columns that stand in the names of folders
+    footers: list[Any]
 
 
 def _listing(session: SparkSession, given: Any) -> _Listing:
@@ -118,7 +114,7 @@ def _listing(session: SparkSession, given: Any) -> _Listing:
         values = (_constant(schema, unquote(name), text, path) for name, _, text in parts)
         rows = tuple(footer.row_group(i).num_rows for i in range(footer.num_row_groups))
         files.append(File(path, rows, tuple(values)))
-    return _Listing(schema, tuple(files), constants)
+    return _Listing(schema, tuple(files), constants, footers)
 
 
 def _as_spark_lists(session: SparkSession, paths: list[str]) -> list[str]:
@@ -191,9 +187,23 @@ def _refuse_another_schema(first: str, expected: Any, path: str, found: Any) -> 
 
 
 def _columns(footer: Any) -> dict[str, str]:
-    """Parquet's columns by their paths; whether they may be null does not matter."""
+    """Parquet's columns by their paths. Whether they may be null does not matter, nor how a Variant is cut up."""
     columns = (footer.schema.column(i) for i in range(len(footer.schema)))
-    return {column.path: f"{column.physical_type} {column.logical_type}" for column in columns}
+    return {c.path: f"{c.physical_type} {c.logical_type}" for c in columns if _SHREDDED not in c.path}
+
+
+def _refuse_shredded(listing: _Listing, paths: Iterable[Path]) -> None:
+    """Of a Variant whose fields Spark has made columns of their own, what is left is not all."""
+    for path in paths:
+        if path and is_variant(_arrow(path, type_at(listing.schema, path))):
+            parts = ".".join(path) + _SHREDDED
+            for file, footer in zip(listing.files, listing.footers, strict=True):
+                if any(footer.schema.column(i).path.startswith(parts) for i in range(len(footer.schema))):
+                    raise EventError(
+                        f"the Variant {'.'.join(path)} is shredded in {file.path}; match_files reads whole ones: use "
+                        "spark.match(session.read.parquet(…), …), leave it out with keep=[…], or write the files with "
+                        "spark.sql.variant.writeShredding.enabled=false"
+                    )
 
 
 def _constant(schema: StructType, name: str, text: str, path: str) -> Any:
@@ -250,6 +260,8 @@ def arrow_type(kind: DataType | None) -> pa.DataType:
         return pa.decimal128(kind.precision, kind.scale)
     if isinstance(kind, types.StringType):
         return pa.string()
+    if isinstance(kind, types.VariantType):
+        return variant_type()
     return _PLAIN[kind.typeName()]
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 REPORT = pa.schema([pa.field("report", pa.string(), nullable=False)])
 REPORT_DDL = "report string not null"
-_NAMED = re.compile(r"^(?:eligo\.errors\.(\w+)): (.*?)(?=\n\n|\n\s*at |\n\s+File |\Z)", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(
+    r"^(?:eligo\.errors\.(\w+)): (.*?)(?=\n\n|\n\s*at |\n\s+File | SQLSTATE: |\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 def report(text: str) -> Iterator[pa.RecordBatch]:

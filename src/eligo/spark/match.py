@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
-from eligo.spark.event_columns import column_names, column_of, few, leaves_of, paths_of, quoted
+from eligo.spark.event_columns import Path, column_names, column_of, few, leaves_of, paths_of, quoted, sent_columns
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.rule_sets import Facts, Source, facts
 from eligo.spark.shards import matched_by, spread
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("eligo.spark")
 
-# Sent where rules name none of the columns: a batch without columns has no rows, and `x is null` holds for each row.
-FILLER: Final = "eligo_row"
 _FEW_COLUMNS: Final = 32  # of a stream: so many are all sent, whether rules name them already or not
 VERSION: Final = "rules_version"
 
@@ -70,8 +68,8 @@ def match(
     check    compare the checksums of the rules, and see once whether the workers have eligo and reach the path
 
     Only kept columns and those that rules name leave the JVM. The dotted attribute `user.age` is the column of that
-    very name, or else the field `age` of the struct (or the key `age` of the map) `user`. An attribute that the
-    DataFrame lacks is absent in every event.
+    very name, or else the field `age` of the struct (or the key `age` of the map, or of the object in the Variant)
+    `user`. An attribute that the DataFrame lacks is absent in every event.
     """
     _require_spark()
     if columns not in (None, "named", "all"):
@@ -83,19 +81,14 @@ def match(
     schema = events_df.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
     following = events_df.isStreaming and found.version and version is None
-    sent = _sent(schema, plan, _attributes(schema, found, columns, bool(following)))
-    places = {name: place for place, name in enumerate(sent)}
-    plan = replace(
-        plan,
-        attributes=tuple((name, places[name]) for name in sent if name in sent.attributes),
-        columns=len(sent) + bool(following),
-    )
-    selected = list(sent.values())
+    sent = sent_columns(schema, plan.kept, _attributes(schema, found, columns, bool(following)))
+    plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + bool(following))
+    selected = [column_of(path) for path in sent.paths]
     if following:
         events_df, at = with_version(events_df, folder)
         selected.append(at)
-        source = replace(plan.source, version=0, schema=schema.json(), sent=frozenset(sent.attributes))
-        plan = replace(plan, source=source, version_place=len(sent))
+        source = replace(plan.source, version=0, schema=schema.json(), sent=sent.names)
+        plan = replace(plan, source=source, version_place=len(sent.paths))
     names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
     return matched(chosen, schema, plan, found, key, memory, observe)
@@ -148,25 +141,16 @@ def matched(
     return _observed(answers, observe, plan)
 
 
-class _Sent(dict[str, Any]):
-    """Columns by name, those to keep first; `attributes` are the names that rules look at."""
-
-    attributes: frozenset[str] = frozenset()
-
-
-def _attributes(schema: StructType, found: Facts, columns: str | None, following: bool) -> dict[str, Column]:
-    """Attribute → the expression that finds it."""
-    from pyspark.sql.functions import lit
-
+def _attributes(schema: StructType, found: Facts, columns: str | None, following: bool) -> dict[str, Path]:
+    """Attribute → where it is."""
     paths = paths_of(schema, found.attributes, found.multi)
     if columns == "all" or (columns is None and following):
         leaves = leaves_of(schema)
         if columns == "all" or len(leaves) <= _FEW_COLUMNS:
             paths = {**leaves, **paths}
-    if paths:
-        return {name: column_of(path) for name, path in paths.items()}
-    warn_of_absence(schema, found)
-    return {FILLER: lit(True)}
+    if not paths:
+        warn_of_absence(schema, found)
+    return paths
 
 
 def warn_of_absence(schema: StructType, found: Facts) -> None:
@@ -178,15 +162,6 @@ def warn_of_absence(schema: StructType, found: Facts) -> None:
             few(found.attributes),
             few(schema.names),
         )
-
-
-def _sent(schema: StructType, plan: Plan, attributes: dict[str, Column]) -> _Sent:
-    from pyspark.sql.functions import col
-
-    sent = _Sent({name: col(quoted(name)) for name in plan.kept})
-    sent.update({name: column for name, column in attributes.items() if name not in sent})
-    sent.attributes = frozenset(attributes)
-    return sent
 
 
 def with_version(events_df: DataFrame, folder: str) -> tuple[DataFrame, Column]:

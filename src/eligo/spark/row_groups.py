@@ -23,13 +23,14 @@ import pyarrow.compute as pc
 
 from eligo.errors import EventError
 from eligo.spark.event_columns import Path, column_names
+from eligo.spark.variant import is_variant, variant_type
 
 _BATCH: Final = 16_384  # rows read and matched at a time
-# Rows of a task: fewer where there are few in all, so that every core has work; more where there would be too many
-# tasks.
-_LEAST: Final = 65_536
-_MOST: Final = 262_144
-_FEW_TASKS: Final = 16
+# Rows of a task. Fewer would make the rows that are read in vain more: those before a task that begins in the middle of
+# a row group.
+_ROWS: Final = 262_144
+_FEW_ROWS: Final = 65_536  # where there are so few that not every core would have a task
+_FEW_TASKS: Final = 4
 _MOST_TASKS: Final = 10_000
 
 
@@ -96,7 +97,8 @@ def _rows(file: File, span: Span, leaves: tuple[str, ...]) -> Iterator[tuple[int
     try:
         with pq.ParquetFile(
             file.path,
-            buffer_size=1 << 20,  # else a whole column of the row group is in memory
+            pre_buffer=False,  # else a whole row group is in memory, and without the next line a whole column of it
+            buffer_size=1 << 20,
             coerce_int96_timestamp_unit="us",  # as Spark has them; nanoseconds end in the year 2262
             page_checksum_verification=True,
         ) as parquet:
@@ -137,7 +139,8 @@ def unreadable(path: str, error: Exception) -> EventError:
 def cut(files: Sequence[File]) -> tuple[tuple[Span, ...], ...]:
     """All rows of the files, in order, dealt out to tasks of about equal size."""
     total = sum(sum(file.rows) for file in files)
-    size = max(_LEAST, min(_MOST, total // _FEW_TASKS), -(-total // _MOST_TASKS))
+    count = min(max(-(-total // _ROWS), min(_FEW_TASKS, -(-total // _FEW_ROWS))), _MOST_TASKS)
+    size = -(-total // max(count, 1))
     tasks: list[tuple[Span, ...]] = []
     spans: list[Span] = []
     room = size
@@ -149,7 +152,7 @@ def cut(files: Sequence[File]) -> tuple[tuple[Span, ...], ...]:
             spans.append(Span(number, first, here))
             first += here
             room -= here
-            if room <= size // 4:
+            if room <= 0:
                 tasks.append(tuple(spans))
                 spans, room = [], size
     if spans:
@@ -169,4 +172,12 @@ def inner(column: pa.Array, path: Path) -> pa.Array:
 
 def as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column in Spark's type: other writers have dictionaries, milliseconds, unsigned numbers and so on."""
+    if is_variant(kind):
+        return _variant(column)
     return column if column.type.equals(kind) else column.cast(kind)
+
+
+def _variant(column: pa.Array) -> pa.Array:
+    """Two binaries, in Spark's order."""
+    parts = [column.field("value").cast(pa.binary()), column.field("metadata").cast(pa.binary())]
+    return pa.StructArray.from_arrays(parts, fields=list(variant_type()), mask=column.is_null())

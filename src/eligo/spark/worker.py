@@ -29,6 +29,7 @@ from eligo.errors import SnapshotError
 from eligo.spark.event_columns import column_names
 from eligo.spark.row_groups import Files
 from eligo.spark.rule_sets import Source, opened
+from eligo.spark.variant import attribute_columns
 
 # Rows of one outgoing batch. An event may match thousands of rules; its kept columns are repeated for each, and a
 # bounded batch keeps that out of memory and below Arrow's 2 GB of characters a string column.
@@ -54,6 +55,7 @@ class Plan:
     version_place: int | None = None  # number of the incoming column with it
     top_k: int | None = None
     tags: tuple[str, ...] | None = None
+    variants: tuple[tuple[str, int, tuple[str, ...]], ...] = ()  # attributes in Variants: column, and keys in it
     files: Files | None = None  # the events are in files: what comes in are numbers of tasks
 
 
@@ -67,10 +69,20 @@ def run(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
             if not batch.num_rows:
                 continue
             version = _version(batch.column(plan.version_place))
-        events = pa.RecordBatch.from_arrays(
-            [batch.column(i) for _, i in plan.attributes], names=[name for name, _ in plan.attributes]
-        )
-        yield from answers(plan, version, batch, events)
+        yield from answers(plan, version, batch, _events(plan, version, batch))
+
+
+def _events(plan: Plan, version: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns that rules look at, by the names of the attributes; one may have several columns."""
+    columns = [batch.column(i) for _, i in plan.attributes]
+    names = [name for name, _ in plan.attributes]
+    if plan.variants:
+        multi = opened(plan.source, version, plan.integers).multi
+        for name, number, keys in plan.variants:
+            found = list(attribute_columns(name, batch.column(number), keys, name in multi))
+            columns += found
+            names += [name] * len(found)
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def answers(plan: Plan, version: int, batch: pa.RecordBatch, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -116,6 +128,8 @@ def _array(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Foun
     schema = _schema(plan, batch)
     first, matches, some = 0, 0, list[Found]()
     for part in found:
+        if not len(part[0]):
+            continue
         some.append(part)
         matches += len(part[0])
         if matches >= _OUTPUT_MATCHES:

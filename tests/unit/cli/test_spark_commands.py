@@ -90,7 +90,9 @@ def test_rules_that_are_rejected(run: Run) -> None:
     rejects = [json.loads(line) for line in Path("r.eligo.rejects.ndjson").read_text().splitlines()]
     assert sorted(str(row["id"]) for row in rejects) == ["None", "adults", "bad"]
     assert len(eligo.open("r.eligo")) == 3
-    Path("rules.csv").write_text('id,expression,weight,tags\n1,"age > 1",2.5,a; b\n2,"age > 2",,\nx,"age > 3",1,\n4,"age > 4",heavy,\n')
+    Path("rules.csv").write_text(
+        'id,expression,weight,tags\n1,"age > 1",2.5,a; b\n2,"age > 2",,\nx,"age > 3",1,\n4,"age > 4",heavy,\n'
+    )
     assert run("compile", "rules.csv", "-o", "csv.eligo", "--engine", "spark", "--int-ids").code == 1
     opened = eligo.open("csv.eligo")
     assert [(opened.get(i).weight, opened.get(i).tags) for i in opened] == [(2.5, ("a", "b")), (1.0, ())]

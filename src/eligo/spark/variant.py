@@ -1,0 +1,191 @@
+"""Variant columns: values of any type in any row, as columns that rules can look at.
+
+    v   {"a": 1, "b": {"c": "x"}}        attribute v.a    integers   1     null   null
+        {"a": "one"}                                      strings    null  "one"  null
+        null                             attribute v.b.c  strings    "x"   null   null
+
+What is at the end of a path is dealt out to columns of one attribute, one for each kind of value, null elsewhere: an
+event has the attribute in one of them. A dot leads from an object to its field, always.
+
+A number with a decimal point, which parse_json makes a decimal, is a float here. An object or binary data is no value
+that rules compare, and is refused; an array is several values, of one kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import F64, I64, U8
+from eligo.errors import EventError
+from eligo.spark.variant_kernels import (
+    ARRAY,
+    BOOLEAN,
+    DAMAGED,
+    DECIMAL,
+    FLOAT,
+    INTEGER,
+    LONG_DECIMAL,
+    NOTHING,
+    OBJECT,
+    OTHER,
+    REAL,
+    TEXT,
+    TIME,
+    decode,
+    elements,
+    gather,
+    locate,
+)
+
+_EXACT: Final = 1 << 53  # all integers up to here are floats as well
+_POWERS: Final = np.array([float(10**n) for n in range(23)])  # of ten, as far as floats have them
+
+Masks = NDArray[np.bool_]
+
+
+def variant_type() -> pa.DataType:
+    """What Spark makes of a Variant in Arrow."""
+    metadata = pa.field("metadata", pa.binary(), False, metadata={"variant": "true"})
+    return pa.struct([pa.field("value", pa.binary(), False), metadata])
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    if not pa.types.is_struct(kind) or {field.name for field in kind} != {"value", "metadata"}:
+        return False
+    return (kind.field("metadata").metadata or {}).get(b"variant") == b"true"
+
+
+def attribute_columns(name: str, column: pa.Array, keys: Sequence[str], several: bool) -> Iterator[pa.Array]:
+    """What an attribute is in each row, along the keys of a Variant column: columns of one kind each."""
+    values, value_offsets = _bytes(column.field("value"))
+    metas, meta_offsets = _bytes(column.field("metadata"))
+    valid = np.ones(len(column), np.bool_) if not column.null_count else column.is_valid().to_numpy(False)
+    named, name_offsets = _bytes(pa.array([key.encode() for key in keys], pa.binary()))
+    at, end = locate(values, value_offsets, metas, meta_offsets, valid, named, name_offsets)
+    kind, number, extra = decode(values, at, end)
+    _refuse(name, kind, np.arange(len(column)), several)
+    if several:
+        yield from _lists(name, values, at, end, kind, number, extra)
+    else:
+        kind, number, real = _settled(values, kind, number, extra)
+        for family in _families(kind):
+            yield _column(values, family, kind == family, number, extra, real)
+
+
+def _families(kind: U8) -> list[int]:
+    """Those that occur; the first always, so that there is a column."""
+    return [f for f in (INTEGER, REAL, BOOLEAN, TIME, TEXT) if f == INTEGER or (kind == f).any()]
+
+
+def _bytes(column: pa.Array) -> tuple[U8, I64]:
+    column = column.cast(pa.large_binary())
+    _, offsets, data = column.buffers()
+    if not len(column):
+        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    found = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return (np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)), found
+
+
+def _refuse(name: str, kind: U8, rows: I64, several: bool) -> None:
+    """Say what is there and is no value."""
+    bad = kind >= (ARRAY if not several else OBJECT)
+    if not bad.any():
+        return
+    first = int(np.argmax(bad))
+    event = f"event {int(rows[first])}: attribute {name!r}"
+    what = int(kind[first])
+    if what == ARRAY:
+        raise EventError(
+            f"{event} holds a list but is single-valued: declare it with multi=[{name!r}] when the rules are compiled, "
+            "or give one value"
+        )
+    if what == OBJECT:
+        raise EventError(f"{event} holds an object; name a field of it, such as {name}.x")
+    if what == OTHER:
+        raise EventError(f"{event} holds binary data, a list in a list, or another type that rules do not compare")
+    raise EventError(f"{event}: the Variant is damaged, or of a newer format")
+
+
+def _settled(values: U8, kind: U8, number: I64, extra: I64) -> tuple[U8, I64, F64]:
+    """Floats of all sizes and decimals as 64-bit floats, in a column of their own."""
+    real = number.view(np.float64)
+    short, small, large = kind == FLOAT, kind == DECIMAL, kind == LONG_DECIMAL
+    if not (short.any() or small.any() or large.any()):
+        return kind, number, real
+    real = real.copy()
+    real[short] = number[short].astype(np.int32).view(np.float32)
+    exact = small & _is_exact(number) & (extra < len(_POWERS))  # then the quotient is the nearest float
+    real[exact] = number[exact] / _POWERS[extra[exact]]
+    for row in np.nonzero(small & ~exact)[0].tolist():
+        real[row] = float(Decimal(int(number[row])).scaleb(-int(extra[row])))
+    for row in np.nonzero(large)[0].tolist():
+        unscaled = int.from_bytes(values[number[row] : number[row] + 16].tobytes(), "little", signed=True)
+        real[row] = float(Decimal(unscaled).scaleb(-int(extra[row])))
+    return np.where(short | small | large, np.uint8(REAL), kind), number, real
+
+
+def _is_exact(number: I64) -> Masks:
+    """Whether an integer is a float as well."""
+    return (number >= -_EXACT) & (number <= _EXACT)
+
+
+def _column(values: U8, family: int, mine: Masks, number: I64, extra: I64, real: F64) -> pa.Array:
+    """The rows of one kind, null elsewhere."""
+    if family == TEXT:
+        offsets, data = gather(values, mine, number, extra)
+        validity = pa.array(mine).buffers()[1]
+        buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.large_string(), len(mine), buffers)
+    if family == REAL:
+        return pa.array(real, mask=~mine)
+    if family == BOOLEAN:
+        return pa.array(number == 1, mask=~mine)
+    return pa.array(number, pa.timestamp("us", "UTC") if family == TIME else pa.int64(), mask=~mine)
+
+
+def _lists(name: str, values: U8, at: I64, end: I64, kind: U8, number: I64, extra: I64) -> Iterator[pa.Array]:
+    """The same for several values: a list for each row, in the column of its kind."""
+    present = kind != NOTHING
+    rows, starts, ends = elements(values, at, end, kind)
+    _refuse(name, np.where(starts < 0, np.uint8(DAMAGED), np.uint8(NOTHING)), rows, True)
+    kind, number, extra = decode(values, starts, ends)
+    _refuse(name, np.where(kind == ARRAY, np.uint8(OTHER), kind), rows, True)
+    kind, number, real = _settled(values, kind, number, extra)
+    some = kind != NOTHING  # a null in an array is no value
+    rows, kind, number, extra, real = rows[some], kind[some], number[some], extra[some], real[some]
+    kind, real = _one_kind_a_row(name, rows, kind, number, real, len(at))
+    of_row = np.full(len(at), NOTHING, np.uint8)
+    of_row[rows] = kind
+    of_row[present & (of_row == NOTHING)] = INTEGER  # without values, but there: an empty list, in whichever column
+    for family in _families(kind):
+        mine, chosen = kind == family, of_row == family
+        items = _column(values, family, mine, number, extra, real).filter(pa.array(mine))
+        lengths = np.bincount(rows[mine], minlength=len(at))
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        yield pa.LargeListArray.from_arrays(pa.array(offsets), items, mask=pa.array(~chosen))
+
+
+def _one_kind_a_row(name: str, rows: I64, kind: U8, number: I64, real: F64, count: int) -> tuple[U8, F64]:
+    """Integers beside floats become floats; other mixtures are refused."""
+    floating = np.zeros(count, np.bool_)
+    floating[rows[kind == REAL]] = True
+    turned = (kind == INTEGER) & floating[rows]
+    if turned.any():
+        kind, real = kind.copy(), real.copy()
+        kind[turned & _is_exact(number)] = REAL
+        real[turned] = number[turned]
+    last = np.zeros(count, np.uint8)
+    last[rows] = kind
+    mixed = last[rows] != kind
+    if mixed.any():
+        raise EventError(
+            f"event {int(rows[np.argmax(mixed)])}: attribute {name!r} holds a list with values of several kinds; give "
+            "each kind an attribute of its own"
+        )
+    return kind, real

@@ -1,0 +1,114 @@
+"""Variants become columns of one kind each, whatever is in them."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from eligo import EventError
+from eligo.spark.variant import attribute_columns, is_variant, variant_type
+
+VariantVal = pytest.importorskip("pyspark.sql.types").VariantVal
+
+
+def column_of(texts: list[str | None]) -> pa.Array:
+    parsed = [None if text is None else VariantVal.parseJson(text) for text in texts]
+    rows = [v and {"value": bytes(v.value), "metadata": bytes(v.metadata)} for v in parsed]
+    # Behind another row, as a part of a larger batch: offsets do not begin at 0.
+    return pa.array([{"value": b"\0", "metadata": b"\1\0\0"}, *rows], variant_type()).slice(1)
+
+
+def found(texts: list[str | None], *keys: str, several: bool = False) -> list[Any]:
+    """The value of each row; a row must have it in one column at most."""
+    columns = [column.to_pylist() for column in attribute_columns("v", column_of(texts), keys, several)]
+    rows = [[value for value in row if value is not None] for row in zip(*columns, strict=True)]
+    assert all(len(row) <= 1 for row in rows)
+    return [row[0] if row else None for row in rows]
+
+
+def test_kinds_of_values() -> None:
+    values = [1, -1, 127, -128, 300, -70_000, 2**31, -(2**63), 2**63 - 1, 1.5, -0.25, 1e300, 1e-7, 0.1, True, False]
+    values += ["", "short", "é" * 20, "long " * 100, None, 12345678.90123456789, 123456789012345678901234567890.5]
+    texts = [json.dumps({"other": 0, "a": value}) for value in values]
+    assert found(texts, "a") == values
+    assert [type(value) for value in found(texts, "a")] == [type(value) for value in values]
+    assert found(["123456789012345678901"]) == [123456789012345678901.0]
+
+
+def test_paths() -> None:
+    texts = ['{"a": {"b": {"c": 1}}}', '{"a": {"b": 2}}', '{"a": 3}', "4", None, '{"b": {"a": 5}, "c": 6}', "{}", "[7]"]
+    assert found(texts, "a", "b", "c") == [1, *[None] * 7]
+    assert found(texts[1:], "a", "b") == [2, *[None] * 6]
+    assert found(texts, "c") == [*[None] * 5, 6, None, None]
+    assert found(["8", "null", None, '"x"']) == [8, None, None, "x"]
+    assert found([], "a") == []
+
+
+def test_objects_of_many_fields_and_long_names() -> None:
+    fields = {f"{'name' * 100}{i}": i for i in range(1000)}
+    text = json.dumps(fields)
+    for i in (0, 255, 256, 999):
+        assert found([text, "{}"], f"{'name' * 100}{i}") == [i, None]
+
+
+def test_several_values() -> None:
+    values: list[Any] = [
+        [1, 2],
+        [],
+        ["a", "b" * 100],
+        3,
+        "c",
+        [1, 2.5],
+        [True],
+        None,
+        [None],
+        [None, 4],
+        list(range(400)),
+    ]
+    expected = [[1, 2], [], ["a", "b" * 100], [3], ["c"], [1.0, 2.5], [True], None, [], [4], list(range(400))]
+    assert found([json.dumps({"a": value}) for value in values], "a", several=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "several", "message"),
+    [
+        ([1], False, r"event 1: attribute 'v' holds a list but is single-valued.*multi=\['v'\]"),
+        ({"b": 1}, False, r"event 1: attribute 'v' holds an object; name a field of it, such as v\.x"),
+        ([{"b": 1}], True, "holds an object"),
+        ([[1]], True, "a list in a list"),
+        ([1, "a"], True, "values of several kinds"),
+        ([2**62 + 1, 0.5], True, "values of several kinds"),
+    ],
+)
+def test_what_is_refused(value: Any, several: bool, message: str) -> None:
+    with pytest.raises(EventError, match=message):
+        found(["{}", json.dumps({"a": value})], "a", several=several)
+
+
+def test_damage_is_found_or_harmless() -> None:
+    rng = random.Random(7)
+    value = VariantVal.parseJson(json.dumps({"a": [1, 2.5], "b": {"c": "some text", "d": 1.25}, "e": "x" * 80}))
+    seen = 0
+    for _ in range(3000):
+        parts = [bytearray(value.value), bytearray(value.metadata)]
+        part = parts[rng.randrange(2)]
+        part[rng.randrange(len(part))] = rng.randrange(256)
+        if rng.randrange(3) == 0:
+            del part[rng.randrange(len(part)) :]
+        column = pa.array([{"value": bytes(parts[0]), "metadata": bytes(parts[1])}] * 2, variant_type())
+        keys = rng.choice((["a"], ["b", "c"], ["b", "d"], ["e"], []))
+        try:
+            list(attribute_columns("v", column, keys, True))
+        except EventError:
+            seen += 1
+    assert seen > 100
+
+
+def test_what_a_variant_is_in_arrow() -> None:
+    assert is_variant(variant_type())
+    assert not is_variant(pa.struct([("value", pa.binary()), ("metadata", pa.binary())]))
+    assert not is_variant(pa.binary())
