@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,14 @@ def test_one_row_an_event_of_passes_needs_a_key(session: Any, shared: Any) -> No
         spark.match(frame, path, output="array", memory=1)
     with pytest.raises(OptionError, match="not among the kept columns"):
         spark.match(frame, path, output="array", memory=1, keep=["id"], key=["a"])
+    with pytest.raises(Exception, match="does not tell events apart"):
+        spark.match(frame, path, output="array", memory=1, key=["a"]).collect()
+
+
+def test_one_tag_may_be_a_string(session: Any, shared: Any) -> None:
+    path, whole, events = shared
+    found = spark.match(session.createDataFrame(events), path, keep=["id"], tags="t1")
+    assert found.count() == whole.match_batch(events, tags=["t1"]).num_rows > 0
 
 
 def test_counts_can_be_observed(session: Any, shared: Any) -> None:
@@ -211,3 +220,53 @@ def test_a_path_that_cannot_be_used(session: Any, tmp_path: Path) -> None:
         spark.compile_rules(frame, str(tmp_path / "other"))
     with pytest.raises(SnapshotError, match="URL"):
         spark.compile_rules(frame, "s3://bucket/rules")
+
+
+def test_a_folder_that_is_made_anew_is_another_rule_set(session: Any, tmp_path: Path) -> None:
+    """Workers live on, and its first version has the number that the old one had."""
+    path = tmp_path / "rules"
+    events = session.createDataFrame([(1,)], "x int")
+    for name in ("old", "new"):
+        shutil.rmtree(path, ignore_errors=True)
+        spark.compile_rules(session.createDataFrame([(name, "x = 1")], "id string, expression string"), str(path))
+        planned = spark.match(events, path)
+        assert [row.rule for row in planned.collect()] == [name]
+    shutil.rmtree(path)
+    spark.compile_rules(session.createDataFrame([("third", "x = 1")], "id string, expression string"), str(path))
+    with pytest.raises(Exception, match="is not the one this query was planned with"):
+        planned.collect()
+
+
+def test_compiling_again_heals(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "rules"
+    rules = session.createDataFrame([("r", "x = 1"), ("s", "y = 'a'")], "id string, expression string")
+    spark.compile_rules(rules, str(path))
+
+    def flip(file: Path) -> None:
+        raw = bytearray(file.read_bytes())
+        raw[len(raw) // 2] ^= 1
+        file.write_bytes(raw)
+
+    for number, damage in enumerate(("data/segment-*", "data/strings-*", "CURRENT", "versions/*"), 2):
+        flip(sorted(path.glob(damage))[-1])
+        with pytest.raises(SnapshotError):
+            spark.match(session.createDataFrame([(1,)], "x int"), path)
+        assert spark.compile_rules(rules, str(path)).version == number
+        assert eligo.open(path).match({"x": 1, "y": "a"}) == ["r", "s"]
+
+
+def test_text_that_is_no_unicode_is_rejected(session: Any, tmp_path: Path) -> None:
+    rows = (
+        "select 'a' id, cast(X'78FF' as string) expression union all select cast(X'FE' as string), 'x = 1' union all "
+    )
+    done = spark.compile_rules(session.sql(rows + "select 'good', 'x = 2'"), str(tmp_path / "rules"))
+    assert (done.rules, done.rejected) == (1, 2)
+    messages = " ".join(row.message for row in done.rejects(session).collect())
+    assert "no valid UTF-8" in messages
+    assert "string or an integer" in messages
+
+
+def test_a_stream_is_no_table(session: Any, tmp_path: Path) -> None:
+    stream = session.readStream.format("rate").load().selectExpr("value as id", "'x = 1' as expression")
+    with pytest.raises(RuleTypeError, match="not from a stream"):
+        spark.compile_rules(stream, str(tmp_path / "rules"))

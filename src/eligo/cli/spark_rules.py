@@ -76,7 +76,10 @@ def read_rules(session: SparkSession, path: str, form: str, integer_ids: bool) -
     reader = session.read.option("columnNameOfCorruptRecord", _BROKEN)
     found = {field.name: field.dataType.simpleString() for field in reader.json(path).schema.fields}
     kinds = {"id": "bigint" if found.get("id") == "bigint" else whole, "expression": "string"}
-    kinds |= {name: kind for name, kind in (("weight", "double"), ("tags", "array<string>")) if name in found}
+    kinds |= {"weight": "double", "tags": "string" if found.get("tags") == "string" else "array<string>"}
     schema = ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
     frame = reader.schema(f"{schema}, {_BROKEN} string").json(path)
-    return frame.withColumn("expression", f.coalesce("expression", _BROKEN)).drop(_BROKEN)
+    broken = f.col(_BROKEN).isNotNull()
+    # A row that is not as the others is rejected: no rule has a weight that is no number.
+    weight = f.when(broken, f.lit(float("nan"))).otherwise(f.col("weight"))
+    return frame.withColumns({"expression": f.coalesce("expression", _BROKEN), "weight": weight}).drop(_BROKEN)

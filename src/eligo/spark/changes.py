@@ -29,7 +29,7 @@ from eligo.reading import check_id, duplicate, without_collector
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Segment, merge_segments
 from eligo.spark.jobs import report
-from eligo.spark.tasks import rows_as, tags_in, units_of
+from eligo.spark.tasks import rows_as, rows_of, tags_in, units_of
 from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.opening import Opened, open_held
 from eligo.store.statistics import read_statistics
@@ -65,7 +65,7 @@ def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.Rec
     rows = [
         (rule, expression, weight, tags_in(tags), change)
         for batch in batches
-        for rule, expression, weight, tags, change in zip(*(c.to_pylist() for c in batch.columns), strict=True)
+        for rule, expression, weight, tags, change in rows_of(batch)
     ]
     yield from report(msgspec.json.encode(apply_rows(path, version, folder, rows)).decode())
 
@@ -99,7 +99,8 @@ class _Changes:
         if put:
             for reject in loader.add_many([row[:4] for row in put], True, True):
                 self._reject(put[reject.row], reject.message, reject.position)
-        self.rules.seal()
+        with self.rules.lock:  # a merge may be under way
+            self.rules.seal()
         self.rules.wait()
         return self._written(len(rows))
 
@@ -135,10 +136,13 @@ class _Changes:
             raise self.matcher._loader.unknown(rule)
         if kind != "remove" and expression is None:
             raise RuleTypeError("the rule has no expression (null)")
+        if isinstance(expression, bytes):
+            raise RuleTypeError(f"the expression is no valid UTF-8 text: {expression!r:.60}")
         return str(kind)
 
     def _reject(self, row: tuple[Any, ...], message: str, position: int) -> None:
-        self.rejects.append((None if row[0] is None else str(row[0]), message, position, row[1]))
+        expression = None if row[1] is None else str(row[1])
+        self.rejects.append((None if row[0] is None else str(row[0]), message, position, expression))
 
     # -- files
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError
+from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
 from eligo.matcher import Matcher
@@ -45,6 +45,7 @@ log = logging.getLogger("eligo.spark")
 
 # A unit pays for every different predicate once, so large units are cheaper.
 UNIT_RULES: Final = 500_000
+LEAST_RULES: Final = 5_000  # fewer are not worth a task, a file and an entry in the manifest
 # Bytes of segment for a byte of piece: the index, the labels and the spaces come on top.
 _GROWN: Final = 2.2
 
@@ -94,10 +95,15 @@ def compile_rules(
             raise RuleTypeError("the table of rules is empty: there is nothing to compile")
         settings = _with_containing(rules, settings)
         stages.done("rules counted")
-        units = units or max(min(slots, count), -(-count // UNIT_RULES))
+        units = units or max(min(slots, -(-count // LEAST_RULES)), -(-count // UNIT_RULES))
         log.info("%d rules in %d units", count, units)
         read = read_units(rules, settings, staging, units, id_type)
         stages.done("rules read")
+        if sum(unit.rules + unit.rejected for unit in read) != count:
+            raise RuleTypeError(
+                f"the rules changed while they were read: {count:,} rows were counted, and "
+                f"{sum(unit.rules + unit.rejected for unit in read):,} read; write them to a table first"
+            )
         refuse_rejects(read, count, on_error)
         attributes = tuple(sorted({name for unit in read for name in unit.attributes}))
         statistics = _learned(folder)
@@ -168,8 +174,12 @@ def _learned(folder: str) -> TableFile | None:
     """What was learned of events for the version that is there now, if there is one."""
     if not os.path.exists(os.path.join(folder, CURRENT)):
         return None
-    with hold(folder) as held:
-        return held.content.statistics
+    try:
+        with hold(folder) as held:
+            return held.content.statistics
+    except SnapshotError as error:  # compiling is what heals it
+        log.warning("nothing is taken over from the version that is there: %s", error)
+        return None
 
 
 def _with_containing(rules: DataFrame, settings: Settings) -> Settings:

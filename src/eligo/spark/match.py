@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
 from eligo.spark.event_columns import Path, column_names, column_of, few, leaves_of, paths_of, quoted, sent_columns
-from eligo.spark.preflight import check_once, folder_of
+from eligo.spark.preflight import check_once, folder_of, local_url
 from eligo.spark.rule_sets import Facts, Source, facts
 from eligo.spark.shards import matched_by, spread
 from eligo.spark.worker import Plan
@@ -87,7 +87,7 @@ def match(
     if following:
         events_df, at = with_version(events_df, folder)
         selected.append(at)
-        source = replace(plan.source, version=0, schema=schema.json(), sent=sent.names)
+        source = replace(plan.source, version=0, manifest="", schema=schema.json(), sent=sent.names)
         plan = replace(plan, source=source, version_place=len(sent.paths))
     names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
@@ -118,7 +118,7 @@ def begin_plan(
         integers=found.integers,
         version_column=version_column if found.version else None,
         top_k=top_k,
-        tags=None if tags is None else tuple(tags),
+        tags=None if tags is None else (tags,) if isinstance(tags, str) else tuple(tags),
     )
     return replace(plan, kept=tuple(_kept(schema, keep, plan)))
 
@@ -169,7 +169,7 @@ def with_version(events_df: DataFrame, folder: str) -> tuple[DataFrame, Column]:
     from pyspark.sql import functions as f
 
     name = "eligo_version"
-    text = events_df.sparkSession.read.text(_literal(os.path.join(folder, CURRENT)))
+    text = events_df.sparkSession.read.text(local_url(os.path.join(folder, CURRENT)))
     digits = f.substring("value", 1, 20)
     checksum = f.lpad(f.lower(f.hex(f.crc32(digits.cast("binary")))), 8, "0")
     whole = f.concat_ws(" ", digits, checksum) == f.col("value")
@@ -178,11 +178,6 @@ def with_version(events_df: DataFrame, folder: str) -> tuple[DataFrame, Column]:
     # An aggregate has one row even of an empty file: no event is lost in the join.
     current = text.agg(f.max("value").alias("value")).select(f.when(f.col("value").isNotNull(), version).alias(name))
     return events_df.crossJoin(f.broadcast(current)), f.col(name)
-
-
-def _literal(path: str) -> str:
-    """A path in which Spark finds no pattern."""
-    return "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in path)
 
 
 def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan) -> DataFrame:

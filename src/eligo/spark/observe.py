@@ -53,6 +53,8 @@ def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
     from pyspark.sql.functions import lit
 
     started = time.perf_counter()
+    if events_df.isStreaming:
+        raise EventError("what events hold is learned from a table of them, not from a stream")
     folder = versioned_folder(path)
     session = events_df.sparkSession
     with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
@@ -66,7 +68,7 @@ def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
                 f"none of the attributes that rules name ({few(content.attributes)}) is a column of the events "
                 f"({few(events_df.schema.names)}): there is nothing to learn"
             )
-        check_once(session, folder)
+        check_once(session, folder, writing=True)
         names = list(paths)
         columns = [column_of(paths[name]).alias(f"c{i}") for i, name in enumerate(names)]
         table = _counted(events_df.select(lit(True).alias(_ROWS), *columns), names, str(staging.folder))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from uuid import uuid4
 
 from eligo.errors import EligoError, SnapshotError
 from eligo.spark.jobs import REPORT_DDL, reports
+from eligo.store.publish import Staging
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,19 +29,36 @@ def check_workers(session: SparkSession, path: str, *, writing: Path | None = No
     path     the folder of the rules, which every worker must see
     writing  a folder in which workers must be able to make files that the driver sees
     """
+    from pyspark.errors import PySparkException
+
     from eligo import __version__
 
     nonce = uuid4().hex
     if writing is not None:
         (writing / f"driver-{nonce}").write_text(nonce)
     probe = _probe(path, str(writing) if writing is not None else "", nonce)
-    found = [json.loads(line) for line in reports(session.range(0, 4096).mapInArrow(probe, REPORT_DDL))]
+    try:
+        found = [json.loads(line) for line in reports(session.range(0, 4096).mapInArrow(probe, REPORT_DDL))]
+    except PySparkException as error:
+        raise _unusable(error) from error
     for worker in found:
         _refuse(worker, path, __version__, writing, nonce)
     if writing is not None:
         for name in [f"driver-{nonce}", *(f"worker-{nonce}-{worker['task']}" for worker in found)]:
             (writing / name).unlink(missing_ok=True)
     return max(1, len(found))
+
+
+def _unusable(error: Exception) -> Exception:
+    """What is wrong with workers that could not even run the probe."""
+    found = re.search(r"^.*(No module named|NOT_INSTALLED|VERSION_MISMATCH|Cannot run program).*$", str(error), re.M)
+    if found is None:
+        return error
+    return EligoError(
+        f"the Python of the workers cannot be used ({found[0].strip()[:300]}): it needs eligo, PySpark and PyArrow in "
+        "the driver's versions; install them there, ship an environment archive, or point PYSPARK_PYTHON at a Python "
+        "that has them; see docs/spark.md, Deploying"
+    )
 
 
 def _refuse(worker: dict[str, Any], path: str, version: str, writing: Path | None, nonce: str) -> None:
@@ -123,12 +142,22 @@ def folder_of(path: str | os.PathLike[str]) -> str:
     return os.path.abspath(named)
 
 
-_checked: set[tuple[str, str]] = set()
+_checked: set[tuple[str, str, bool]] = set()
 
 
-def check_once(session: SparkSession, path: str) -> None:
-    """`check_workers`, once for an application and a path."""
-    key = (session.conf.get("spark.app.id", None) or str(id(session)), path)
-    if key not in _checked:
+def check_once(session: SparkSession, path: str, *, writing: bool = False) -> None:
+    """`check_workers`, once for an application and a path; with `writing`, whether they can write there."""
+    key = (session.conf.get("spark.app.id", None) or str(id(session)), path, writing)
+    if key in _checked:
+        return
+    if writing:
+        with Staging.begin(path) as staging:
+            check_workers(session, path, writing=staging.folder)
+    else:
         check_workers(session, path)
-        _checked.add(key)
+    _checked.add(key)
+
+
+def local_url(path: str | os.PathLike[str]) -> str:
+    """A local file for Spark: its own file system may be another, and letters of patterns stand for themselves."""
+    return "file://" + "".join(f"\\{letter}" if letter in "[]{}*?\\" else letter for letter in os.fspath(path))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eligo.store.versions import Content, hold
+from eligo.spark.preflight import local_url
+from eligo.store.versions import Content, hold, place
 from eligo.store.versions import versions as all_versions
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Published:
     def rejects(self, session: SparkSession) -> DataFrame:
         """The rows that were refused: id, message, position (of the character, -1 if none), expression."""
         with hold(Path(self.path), self.version) as held:
-            files = [str(Path(self.path) / "data" / table.file) for table in held.content.rejects]
+            files = [local_url(place(Path(self.path), table.file)) for table in held.content.rejects]
         if not files:
             return session.createDataFrame([], "id string, message string, position bigint, expression string")
         return session.read.parquet(*files)

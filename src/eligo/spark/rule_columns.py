@@ -23,6 +23,8 @@ def rule_columns(frame: DataFrame, more: tuple[str, ...] = ()) -> tuple[DataFram
     """Columns id, expression, weight, tags, and those strings of `more` (null where they are missing); kind of ids."""
     from pyspark.sql.functions import lit
 
+    if frame.isStreaming:
+        raise RuleTypeError("rules are compiled from a table, not from a stream: use foreachBatch and update_rules")
     schema = frame.schema
     for name in COLUMNS[:1] if "change" in more and "change" in schema.names else COLUMNS[:2]:
         if name not in schema.names:

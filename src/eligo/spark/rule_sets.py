@@ -9,6 +9,7 @@ A query never mixes two: a plain snapshot that was replaced is refused, a versio
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ import eligo
 from eligo.errors import SnapshotError
 from eligo.store.opening import open_held
 from eligo.store.snapshot import MANIFEST
-from eligo.store.versions import hold, is_versioned
+from eligo.store.versions import hold, is_versioned, manifest_path
 
 # A worker lives for many queries. Rules are memory-mapped, so a few open sets cost next to nothing.
 _OPEN: Final = 4
@@ -30,7 +31,7 @@ class Source:
     """Where the rules of a query are."""
 
     path: str
-    manifest: str = ""  # of a plain snapshot: the content hash that the driver saw
+    manifest: str = ""  # of a plain snapshot the content hash that the driver saw, of a version the job that made it
     version: int = 0  # 0: a plain snapshot, or the version comes with the events
     shards: tuple[int, ...] | None = None  # some only
     # In a stream, where rules change and columns do not: the events' schema as JSON, and the attributes that are sent.
@@ -66,7 +67,7 @@ def facts(path: str, version: int | None, check: bool) -> Facts:
             frozenset(content.multi) | content.containing.keys(),
             content.id_type == "int",
             content.version,
-            "",
+            content.job,
             tuple(part.segment.size for part in content.shards),
         )
 
@@ -87,24 +88,40 @@ def manifest_hash(path: str) -> str:
 
 def opened(source: Source, version: int, integers: bool) -> Any:
     """The matcher of a version (0: of the plain snapshot that the query was planned with)."""
-    key = (source.path, source.manifest, version, source.shards, source.sent, integers)
-    matcher = _matchers.get(key)
-    if matcher is None:
-        matcher = _open(source, version, integers)
-        _matchers[key] = matcher
+    key = (source, version, integers)
+    found = _matchers.get(key)
+    if found is None or (version and found[1] != _identity(source.path, version)):
+        found = _open(source, version, integers)
+        _matchers[key] = found
         while len(_matchers) > _OPEN:
             _matchers.popitem(last=False)
     _matchers.move_to_end(key)
-    return matcher
+    return found[0]
 
 
-def _open(source: Source, version: int, integers: bool) -> Any:
+def _identity(path: str, version: int) -> tuple[int, int, int] | None:
+    """Which file the manifest of a version is: a folder that was removed and made anew has the same numbers again."""
+    try:
+        found = os.stat(manifest_path(Path(path), version))
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+def _open(source: Source, version: int, integers: bool) -> tuple[Any, tuple[int, int, int] | None]:
     if not version:
         _refuse_another(source.path, source.manifest)
         matcher = eligo.open(source.path)
         _refuse_another(source.path, source.manifest)  # replaced while it was being opened
-        return matcher
-    matcher = open_held(source.path, version, shards=source.shards).matcher
+        return matcher, None
+    identity = _identity(source.path, version)
+    found = open_held(source.path, version, shards=source.shards)
+    matcher = found.matcher
+    if source.manifest and found.content.job != source.manifest:
+        raise SnapshotError(
+            f"version {version} of {source.path!r} is not the one this query was planned with: the folder was made "
+            "anew meanwhile, or this machine holds another copy; run the query again"
+        )
     if source.schema:
         _refuse_unsent(source, version, matcher)
     if len(matcher) and (str(matcher.rule_type) == "int64") != integers:
@@ -112,7 +129,7 @@ def _open(source: Source, version: int, integers: bool) -> Any:
             f"version {version} of {source.path!r} has ids of another kind than this query was planned with: start it "
             "again"
         )
-    return matcher
+    return matcher, identity
 
 
 def _refuse_unsent(source: Source, version: int, matcher: Any) -> None:

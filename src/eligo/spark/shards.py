@@ -70,6 +70,7 @@ def spread(
         plan,
         answer,
         names,
+        len(shard_bytes),
     )
 
 
@@ -95,7 +96,7 @@ def _ranked(plan: Plan, answer: StructType) -> StructType:
     return StructType([*kept, StructField(_FOUND, ArrayType(match, False), False)])
 
 
-def _together(union: DataFrame, plan: Plan, answer: StructType, key: list[str]) -> DataFrame:
+def _together(union: DataFrame, plan: Plan, answer: StructType, key: list[str], shards: int) -> DataFrame:
     """One row an event, or its best k matches, of what the passes gave."""
     from pyspark.sql import functions as f
 
@@ -103,7 +104,10 @@ def _together(union: DataFrame, plan: Plan, answer: StructType, key: list[str]) 
     ordered = f.array_sort(f.flatten(f.collect_list(_FOUND)))  # by order, then by sequence
     if plan.top_k is not None:
         ordered = f.slice(ordered, 1, plan.top_k)
-    grouped = union.groupBy(*map(quoted, key)).agg(ordered.alias(_FOUND), *firsts)
+    message = f"key={key} does not tell events apart: two events have the same, or none"
+    once = f.count(f.lit(1)) == f.lit(shards)
+    found = f.when(once, ordered).otherwise(f.raise_error(f.lit(message)))
+    grouped = union.groupBy(*map(quoted, key)).agg(found.alias(_FOUND), *firsts)
     columns: dict[str, Any] = {name: f.col(quoted(name)) for name in plan.kept}
     if plan.output == "exploded":
         grouped = grouped.withColumn(_FOUND, f.explode(_FOUND))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -164,7 +163,6 @@ def _source(folder: str, version: int | None) -> tuple[Source, bool]:
     return source, str(opened(source, 0, False).rule_type) == "int64"
 
 
-@lru_cache(64)
 def _has_integers(folder: str, version: int) -> bool:
     with hold(folder, version) as held:
         return held.content.id_type == "int"

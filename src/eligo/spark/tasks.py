@@ -35,7 +35,7 @@ from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits, Quantified
 from eligo.language.normalize import normalize
-from eligo.reading import check_id, read_rule, tags_of, weight_of, without_collector
+from eligo.reading import NOTHING, check_id, read_rule, tags_of, weight_of, without_collector
 from eligo.segments.pending import Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
 from eligo.segments.rule_table import RuleTable
@@ -153,7 +153,7 @@ class _UnitReader:
 
     def read(self, batch: pa.RecordBatch) -> None:
         """Take the rows of one batch."""
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for row in rows_of(batch):
             try:
                 self._take(*row)
             except EligoError as error:
@@ -167,6 +167,8 @@ class _UnitReader:
             raise DuplicateRuleError(f"another row has the id {rule!r}, and is kept: give every rule an id of its own")
         if expression is None:
             raise RuleTypeError("the rule has no expression (null)")
+        if isinstance(expression, bytes):
+            raise RuleTypeError(f"the expression is no valid UTF-8 text: {expression!r:.60}")
         settings = self.settings
         root, text, containing = read_rule(expression, settings.limits, no_documents_yet)
         number, labels = weight_of(weight), tags_of(tags_in(tags))
@@ -228,6 +230,27 @@ class _UnitReader:
         self.rejects.abort()
 
 
+def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """The rows of a batch. Text that is no valid UTF-8, which Spark lets through, is given as bytes."""
+    try:
+        columns = [column.to_pylist() for column in batch.columns]
+    except UnicodeDecodeError:
+        columns = [_readable(column) for column in batch.columns]
+    return zip(*columns, strict=True)
+
+
+def _readable(column: pa.Array) -> list[Any]:
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    found: list[Any] = []
+    for raw in column.cast(pa.binary()).to_pylist():
+        try:
+            found.append(raw if raw is None else raw.decode())
+        except UnicodeDecodeError:
+            found.append(raw)
+    return found
+
+
 def tags_in(text: str | None) -> Any:
     """The tags that rows bring as JSON."""
     return () if text is None else msgspec.json.decode(text)
@@ -245,9 +268,9 @@ def containing_of(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Iter
     """The attributes that good rules of a partition use with `contains`; bad rules are reported by who reads them."""
     found: set[str] = set()
     for batch in batches:
-        for text in batch.column(0).to_pylist():
+        for (text,) in rows_of(batch):
             try:
-                found |= read_rule(text, settings.limits, no_documents_yet)[2]
+                found |= NOTHING if isinstance(text, bytes) else read_rule(text, settings.limits, no_documents_yet)[2]
             except EligoError:
                 continue
     yield from report(msgspec.json.encode(sorted(found)).decode())

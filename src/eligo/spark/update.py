@@ -65,7 +65,7 @@ def update_rules(
     folder = versioned_folder(path)
     rows, id_type = rule_columns(changes_df, ("change",))
     session = changes_df.sparkSession
-    check_once(session, folder)
+    check_once(session, folder, writing=True)
 
     def change(version: int, staged: str) -> Changed | None:
         return _applied(rows, folder, version, staged)
@@ -74,7 +74,10 @@ def update_rules(
     done = published(folder, content, time.perf_counter() - started)
     log.info("version %d: %d rules, %d deltas, %.1f s", done.version, done.rules, done.deltas, done.seconds)
     if compact or (compact is None and is_due(content)):
-        compact_rules(path, session)
+        try:
+            compact_rules(path, session)
+        except Exception as error:  # the update is there, and the next one tries again
+            log.warning("version %d is published, but was not compacted: %s", done.version, error)
     return done
 
 
@@ -187,7 +190,7 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
         parent = held.content
         staged = str(staging.folder)
         version = parent.version
-        check_once(session, folder)
+        check_once(session, folder, writing=True)
         ranges = _ranges(parent)
         lines = run_tasks(
             session,

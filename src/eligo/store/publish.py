@@ -14,6 +14,7 @@ same job again, and gets the version that it became.
 
 from __future__ import annotations
 
+import filecmp
 import logging
 import os
 import shutil
@@ -63,7 +64,7 @@ class Staging:
         self.directory = directory
         self.job = job
         self.folder = directory / STAGING / job
-        self.since = _newest(directory)  # the version that was current when the job began
+        self.since = _newest_or_lost(directory)  # the version that was current when the job began
         self._handle = handle
 
     @classmethod
@@ -114,7 +115,8 @@ def _make_directory(root: Path) -> None:
             f"{root}: holds a plain snapshot ({MANIFEST}), made by Matcher.save or `eligo compile`; choose another "
             f"path, or remove it first"
         )
-    foreign = [name for name in found if name not in _OURS]
+    # File systems put things of their own there: .nfs…, .snapshot, lost+found.
+    foreign = [name for name in found if name not in _OURS and name[0] != "." and name != "lost+found"]
     if foreign:
         raise SnapshotError(f"{root}: holds other things ({foreign[0]}); versions need a directory of their own")
     for name in (VERSIONS, DATA, STAGING):
@@ -141,8 +143,7 @@ def publish(
     """
     directory = staging.directory
     with publishing(directory) as alone:
-        newest = _newest(directory)
-        parent = read_version(directory, newest) if newest else None
+        newest, parent = _parent(directory, lost=expect_parent is None)
         done = _published(staging, parent)
         if done is not None:
             return done
@@ -179,6 +180,26 @@ def _newest(directory: Path) -> int:
     return 0
 
 
+def _newest_or_lost(directory: Path) -> int:
+    """The same; where CURRENT is damaged, the last version that there is."""
+    try:
+        return _newest(directory)
+    except SnapshotError:
+        return max(version_numbers(directory), default=0)
+
+
+def _parent(directory: Path, lost: bool) -> tuple[int, Content | None]:
+    """The version to follow. One that cannot be read has no successor, unless all of it is replaced (`lost`)."""
+    try:
+        newest = _newest(directory)
+        return newest, read_version(directory, newest) if newest else None
+    except (SnapshotError, FileNotFoundError) as error:
+        if not lost:
+            raise
+        log.warning("%s: the version that is there cannot be read, and is replaced: %s", directory, error)
+        return max(version_numbers(directory), default=0), None
+
+
 def _published(staging: Staging, content: Content | None) -> Content | None:
     """The version that a job became, if it did: one of those from its beginning to the current one."""
     while content is not None and content.job != staging.job:
@@ -194,8 +215,9 @@ def _move(folder: Path, directory: Path, files: Iterable[str]) -> None:
         ours, theirs = folder / name, place(directory, name)
         if not ours.exists() and theirs.exists():
             continue  # moved by an earlier attempt
-        # A file of that name has that content. It is left alone: over a network others may have it mapped.
-        if theirs.exists() and theirs.stat().st_size == ours.stat().st_size:
+        # A file of that name has that content, unless it was damaged. If it has, it is left alone: over a network
+        # others may have it mapped.
+        if theirs.exists() and filecmp.cmp(ours, theirs, shallow=False):
             ours.unlink()
         else:
             os.replace(ours, theirs)

@@ -82,13 +82,14 @@ def test_compile_match_and_stream(run: Run, rules: str, events: str) -> None:
 
 def test_rules_that_are_rejected(run: Run) -> None:
     lines = [json.dumps(rule) for rule in RULES]
-    ndjson("rules.ndjson", [*lines, '{"id": "bad", "expression": "age >="}', '{"id": ', lines[0]])
+    heavy = '{"id": "heavy", "expression": "age = 1", "weight": "much"}'
+    ndjson("rules.ndjson", [*lines, '{"id": "bad", "expression": "age >="}', '{"id": ', lines[0], heavy])
     done = run("compile", "rules.ndjson", "-o", "r.eligo", "--engine", "spark")
     assert done.code == 1
     assert "rejected: rule bad: line 1, column 7" in done.err
     assert "another rule has this id" in done.err
     rejects = [json.loads(line) for line in Path("r.eligo.rejects.ndjson").read_text().splitlines()]
-    assert sorted(str(row["id"]) for row in rejects) == ["None", "adults", "bad"]
+    assert sorted(str(row["id"]) for row in rejects) == ["None", "adults", "bad", "heavy"]
     assert len(eligo.open("r.eligo")) == 3
     Path("rules.csv").write_text(
         'id,expression,weight,tags\n1,"age > 1",2.5,a; b\n2,"age > 2",,\nx,"age > 3",1,\n4,"age > 4",heavy,\n'

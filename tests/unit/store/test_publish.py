@@ -114,10 +114,13 @@ def test_a_lost_pointer_is_not_taken_for_a_beginning(path: Path) -> None:
     maker.publish()
     maker.publish()
     (path / "CURRENT").unlink()
-    for attempt in (maker.publish, lambda: eligo.open(path)):
+    for attempt in (lambda: maker.publish(expect_parent=2), lambda: eligo.open(path)):
         with pytest.raises(eligo.SnapshotError, match="CURRENT: missing"):
             attempt()
     assert version_numbers(path) == [1, 2]
+    # What replaces all rules needs nothing of what was there; its number is a new one.
+    assert maker.publish().version == 3
+    assert len(eligo.open(path)) == len(maker.matcher)
 
 
 def test_publishing_a_job_again_changes_nothing(path: Path) -> None:
