@@ -68,6 +68,7 @@ def match_on_spark(
                 frame = _read(session, origin, event_options)
                 if out is not None and is_folder(out):
                     return _write_folder(frame, snapshot, origin, out, form, tags)
+                refuse_cluster(session)
                 frame = _numbered(frame)
                 starts = _starts(frame, origin)
                 frame = _without_broken(frame, origin, starts, refused)
@@ -81,6 +82,16 @@ def match_on_spark(
                     numbers = _plain(np.asarray(batch.column(_NUMBER)), starts)
                     result.write(pa.table({"event": pa.array(numbers, pa.int64()), "rule": batch.column("rule")}))
     return result.matches
+
+
+def refuse_cluster(session: SparkSession) -> None:
+    """Matches go through files of this machine, which other machines do not see."""
+    master = session.conf.get("spark.master", "") or ""
+    if not master.startswith("local") or not hasattr(session, "sparkContext"):
+        raise InputError(
+            f"Spark runs elsewhere ({master or 'through Spark Connect'}), so its workers have to write the matches: end "
+            "OUT with a slash, or give a URL"
+        )
 
 
 def is_folder(out: str) -> bool:

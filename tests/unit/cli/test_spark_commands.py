@@ -120,6 +120,22 @@ def test_what_is_refused(run: Run, rules: str, events: str) -> None:
     assert (done.code, "host:port/topic" in done.err) == (2, True), done.err
 
 
+def test_a_cluster_writes_a_folder() -> None:
+    from eligo.cli.files import InputError
+    from eligo.cli.spark import refuse_cluster
+
+    class Elsewhere:
+        sparkContext = None  # noqa: N815, the name is Spark's
+
+        class conf:  # noqa: N801, the name is Spark's
+            @staticmethod
+            def get(key: str, default: str) -> str:
+                return "spark://host:7077"
+
+    with pytest.raises(InputError, match="OUT with a slash"):
+        refuse_cluster(Elsewhere())  # type: ignore[arg-type]
+
+
 def test_under_spark_submit(run: Run, rules: str, events: str) -> None:
     from eligo.spark import require_java
 
