@@ -89,8 +89,8 @@ def refuse_cluster(session: SparkSession) -> None:
     master = session.conf.get("spark.master", "") or ""
     if not master.startswith("local") or not hasattr(session, "sparkContext"):
         raise InputError(
-            f"Spark runs elsewhere ({master or 'through Spark Connect'}), so its workers have to write the matches: end "
-            "OUT with a slash, or give a URL"
+            f"Spark runs elsewhere ({master or 'through Spark Connect'}), so its workers have to write the matches: "
+            "end OUT with a slash, or give a URL"
         )
 
 

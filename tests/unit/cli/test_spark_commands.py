@@ -132,7 +132,7 @@ def test_a_cluster_writes_a_folder() -> None:
             def get(key: str, default: str) -> str:
                 return "spark://host:7077"
 
-    with pytest.raises(InputError, match="OUT with a slash"):
+    with pytest.raises(InputError, match="end OUT with a slash"):
         refuse_cluster(Elsewhere())  # type: ignore[arg-type]
 
 
