@@ -26,7 +26,7 @@ demo: check-java $(VENV)/.demo  ## match 336,776 real flights against 10,000 rul
 	@$(BIN)/python examples/flights.py
 
 test: lint typecheck warm  ## lint, types, kernel cache, then every test but the slow ones
-	$(BIN)/python -m pytest -m "not slow" --numprocesses 4 --dist loadgroup --durations 20
+	$(BIN)/python -m pytest -m "not slow" --numprocesses 3 --dist loadgroup --durations 20
 
 test-slow: warm  ## soak and scale tests
 	$(BIN)/python -m pytest -m slow

@@ -12,6 +12,7 @@ if HERE not in sys.path:
     sys.path.insert(0, HERE)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests run in several processes, and a Spark session is slow to start: one process has it."""
     for item in items:
