@@ -36,7 +36,9 @@ def calm(standing: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("tasks", [pytest.param(UNITS, id="reading"), pytest.param(SHARDS, id="shards")])
+@pytest.mark.parametrize(
+    "tasks", [pytest.param(UNITS, id="reading"), pytest.param(SHARDS, id="shards", marks=pytest.mark.slow)]
+)
 def test_a_worker_dies_in_the_middle_of_a_compilation(cluster: Cluster, calm: Path, tmp_path: Path, tasks: int) -> None:
     (tmp_path / "rules").symlink_to(calm / "rules")
     where = described("compile disturbed", tasks=tasks)
