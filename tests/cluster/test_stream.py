@@ -44,11 +44,10 @@ def test_a_worker_dies_in_the_middle_of_a_batch(cluster: Cluster, calm: Path, tm
 @pytest.mark.parametrize(
     ("sink", "kills"),
     [
-        ("writer", [1]),
         pytest.param("writer", [1, "written"], marks=pytest.mark.slow),
         pytest.param("files", [0, 1, 1], marks=pytest.mark.slow),
     ],
-    ids=["writer", "written", "files"],
+    ids=["writer", "files"],
 )
 def test_the_driver_dies_in_the_middle_of_a_batch(
     cluster: Cluster, calm: Path, tmp_path: Path, sink: str, kills: list[int | str]
