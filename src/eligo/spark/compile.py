@@ -196,14 +196,12 @@ def _with_containing(rules: DataFrame, settings: Settings) -> Settings:
     return replace(settings, multi=settings.multi.union(*found))
 
 
-def read_units(
-    rules: DataFrame, settings: Settings, staging: Staging, units: int, id_type: IdType, first: int = 0
-) -> tuple[Unit, ...]:
+def read_units(rules: DataFrame, settings: Settings, staging: Staging, units: int, id_type: IdType) -> tuple[Unit, ...]:
     """Read all rules, equal ids side by side; what each unit left in the job's folder."""
     folder = str(staging.folder)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return tasks.read_unit(settings, folder, first, id_type, batches)
+        return tasks.read_unit(settings, folder, id_type, batches)
 
     ordered = rules.repartitionByRange(units, "id") if units > 1 else rules.coalesce(1)
     ordered = ordered.sortWithinPartitions(*ordered.columns)

@@ -28,7 +28,7 @@ import pyarrow as pa
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import Arrays
-from eligo.compile.dictionary import NO_STRINGS, StringArrays, merge_strings
+from eligo.compile.dictionary import NO_STRINGS, merge_strings
 from eligo.compile.strings import Strings
 from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
 from eligo.evaluate.registry import choose as choose_evaluator
@@ -107,20 +107,18 @@ class Job(msgspec.Struct, frozen=True):
     units: tuple[Unit, ...]
     attributes: tuple[str, ...]
     merged: Merged | None = None
-    parent: tuple[str, ArrayFile] | None = None  # folder and file of strings that keep their numbers
-    first_sequence: int = 0
     statistics: tuple[str, TableFile] | None = None  # folder and file of what was learned of events
 
 
 def read_unit(
-    settings: Settings, folder: str, first_unit: int, id_type: str, batches: Iterator[pa.RecordBatch]
+    settings: Settings, folder: str, id_type: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Read the rows of one partition: columns id, expression, weight, tags (as JSON), sorted by id."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    reader = _UnitReader(settings, Path(folder), first_unit + context.partitionId(), id_type)
+    reader = _UnitReader(settings, Path(folder), context.partitionId(), id_type)
     try:
         with without_collector():
             for batch in batches:
@@ -283,12 +281,8 @@ def read_job(path: str) -> Job:
 def merge_units(job_path: str) -> str:
     """One dictionary of all units' strings."""
     folder, job = Path(job_path).parent, read_job(job_path)
-    first: StringArrays = NO_STRINGS
-    if job.parent is not None:
-        old = map_arrays(Path(job.parent[0]), job.parent[1], verify=True)
-        first = old["data"], old["offsets"]
     pieces = [restore_piece(map_arrays(folder, unit.piece, verify=True)) for unit in job.units]
-    data, offsets, slots, numbers = merge_strings(first, [piece.strings for piece in pieces])
+    data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
     by_unit: Arrays = {str(unit.unit): mine for unit, mine in zip(job.units, numbers, strict=True)}
     merged = Merged(
         strings=write_arrays(folder, "strings", {"data": data, "offsets": offsets, "slots": slots}),
@@ -310,7 +304,7 @@ def build_shard(settings: Settings, job_path: str, first: int, stop: int) -> str
         where, table = job.statistics
         recipe.sample = read_statistics(Path(where) / table.file, table, recipe.attributes, recipe.strings)
     pieces = []
-    before = job.first_sequence
+    before = 0
     for unit in job.units:
         piece = restore_piece(map_arrays(folder, unit.piece, verify=False))  # verified when the strings were merged
         piece = replace(piece, table=replace(piece.table, sequence=piece.table.sequence + before))
