@@ -81,6 +81,25 @@ def test_updates_are_those_of_a_matcher(session: Any, tmp_path: Path) -> None:
     same(path, matcher, events[:10], session)
 
 
+def test_shards_that_have_grown_are_cut(session: Any, tmp_path: Path) -> None:
+    rng = random.Random(12)
+    path = str(tmp_path / "rules")
+    rules = [(f"r{i:03d}", text(rng), 1.0, None) for i in range(40)]
+    first = spark.compile_rules(session.createDataFrame(rules, RULES), path, shard_bytes=100_000)
+    # Half of the new rules are equal, so they are in one bucket.
+    changes = [(f"n{i:04d}", "a = 3" if i % 2 else text(rng), 1.0, None, "add") for i in range(2_000)]
+    spark.update_rules(path, session.createDataFrame(changes, CHANGES), compact=False)
+    matcher = eligo.Matcher()
+    matcher.add_many([*rules, *(row[:4] for row in changes)])
+    sizes = []
+    for _ in range(3):
+        done = spark.compact_rules(path, session)
+        sizes.append(done.shards)
+        assert done.rules == len(matcher)
+    assert first.shards < sizes[0] <= sizes[1] <= sizes[2]
+    same(path, matcher, [event(rng) for _ in range(20)], session)
+
+
 def test_changes_that_are_rejected(session: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "rules")
     spark.compile_rules(session.createDataFrame([("a", "x = 1"), ("b", "x = 2")], "id string, expression string"), path)

@@ -3,26 +3,34 @@
     predicate     hash of its attribute's name, flags, pattern and runs, strings by their bytes
     conjunction   sum of the hashes of its predicates, so that their order does not matter
     rule          the least hash of its conjunctions (min-hash): the more conjunctions two rules share, the likelier
-                  it is the same; equal rules always have the same. Its bucket is the top bits of that.
+                  it is the same; equal rules always have the same. Its bucket is 8 bits of that.
 
-Equal content gives equal buckets in every process, so shards cut along buckets keep sharing rules together.
+    0        1        2                        256      the line that shards cut
+    ├────────┼────────┼──── …  ────────┼────────┤
+     bucket 0, its rules spread by their sequence numbers
+
+Equal content gives equal buckets in every process, so shards cut between buckets keep sharing rules together. A bucket
+may hold more than a shard should, as when many rules have one conjunction; then it is cut too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.codes import STRING_CUT
-from eligo.compile.compiled import I64, Compiled, mixed
+from eligo.compile.compiled import F64, I64, Compiled, mixed
 from eligo.compile.dictionary import StringArrays
 from eligo.compile.strings import hash_bytes
 from eligo.jit import inline, kernel
 
 BUCKETS = 256
 _SHIFT = np.uint64(56)  # 64 bits less the 8 of a bucket
+_SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)  # odd: a product with it, taken from the top, is spread over all numbers
+_TOLERATED = 0.1  # of a shard: so much more or less for a cut between buckets
 _NEVER = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # of a rule without conjunctions
 
 
@@ -48,8 +56,33 @@ def rule_buckets(compiled: Compiled, attributes: Sequence[str], strings: StringA
         compiled.tree_offsets,
         compiled.tree,
     )
-    buckets: I64 = (least >> _SHIFT).astype(np.int64)
+    # The least of several hashes is small: most rules of many conjunctions would be in the first buckets.
+    buckets: I64 = ((least * _SPREAD) >> _SHIFT).astype(np.int64)
     return buckets
+
+
+def positions(buckets: I64, sequence: I64) -> F64:
+    """Where rules lie on the line from 0 to BUCKETS."""
+    within: F64 = ((sequence.astype(np.uint64) * _SPREAD) >> np.uint64(24)).astype(np.float64) / 2.0**40
+    return buckets + within
+
+
+def cut_evenly(counts: Sequence[int], parts: int) -> list[tuple[float, float]]:
+    """Parts of the line with about as many rules each, of so many rules in each bucket; at most `parts`."""
+    ends = np.cumsum(counts)
+    share = float(ends[-1]) / parts
+    borders = [0.0]
+    for number in range(1, parts):
+        wanted = share * number
+        bucket = int(np.searchsorted(ends, wanted))
+        left, right = wanted - float(ends[bucket] - counts[bucket]), float(ends[bucket]) - wanted
+        if min(left, right) <= share * _TOLERATED:
+            border = float(bucket if left < right else bucket + 1)
+        else:
+            border = bucket + left / counts[bucket]
+        if borders[-1] < border < BUCKETS:
+            borders.append(border)
+    return list(pairwise([*borders, float(BUCKETS)]))
 
 
 @kernel

@@ -4,24 +4,26 @@
                table, compiled           its rules, in buckets (compile/signature.py), within one in order of sequence
                bucket_offsets            bucket b is rows bucket_offsets[b] … [b+1]
 
-    join       buckets b … e of every piece, renumbered, then as one: equal predicates and equal conjunctions of
-               different pieces become one, rules lie in the order of their sequence numbers
+    join       one part of the line of buckets, of every piece, renumbered, then as one: equal predicates and equal
+               conjunctions of different pieces become one, rules lie in the order of their sequence numbers
 
 A piece is nothing but arrays, so it can be written by one process and joined by another.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, I64, Arrays, Compiled, concatenate, permuted_slices
 from eligo.compile.dictionary import StringArrays
 from eligo.compile.renumber import renumbered, rules_between
-from eligo.compile.signature import BUCKETS, rule_buckets, spread
+from eligo.compile.signature import BUCKETS, positions, rule_buckets, spread
 from eligo.compile.strings import Strings
 from eligo.segments.pending import Pending
 from eligo.segments.rule_table import RuleTable, join_rule_tables, packed, unpacked
@@ -85,27 +87,40 @@ def make_piece(pending: Pending, attributes: Attributes, strings: Strings) -> Pi
 
 
 def join_pieces(
-    pieces: Sequence[tuple[Piece, I32]], recipe: Recipe, first: int = 0, stop: int = BUCKETS
+    pieces: Sequence[tuple[Piece, I32]], recipe: Recipe, first: float = 0, stop: float = BUCKETS
 ) -> Segment | None:
-    """One segment of the rules in buckets first … stop-1; None if there are none.
+    """One segment of the rules from position `first` to below `stop`; None if there are none.
 
     Beside each piece stands which number each of its strings has in the recipe's table.
     """
-    tables, parts = [], []
+    tables, parts, kept = [], [], []
     for piece, strings in pieces:
-        low, high = int(piece.bucket_offsets[first]), int(piece.bucket_offsets[stop])
-        if low == high:
+        low, high = int(piece.bucket_offsets[math.floor(first)]), int(piece.bucket_offsets[math.ceil(stop)])
+        keep = _between(piece, low, high, first, stop)
+        if low == high or (keep is not None and not keep.any()):
             continue
+        kept.append(keep)
         attributes = np.array([recipe.attributes.metas[name] >> 8 for name in piece.attributes], np.int32)
         parts.append(renumbered(rules_between(piece.compiled, low, high), attributes, strings))
         tables.append(_rows_between(piece.table, low, high))
     if not parts:
         return None
-    order = np.argsort(np.concatenate([table.sequence for table in tables]), kind="stable")
-    compiled = concatenate(parts, [None] * len(parts))
+    sequences = [t.sequence if keep is None else t.sequence[keep] for t, keep in zip(tables, kept, strict=True)]
+    order = np.argsort(np.concatenate(sequences), kind="stable")
+    compiled = concatenate(parts, kept)
     tree, tree_offsets = permuted_slices(compiled.tree, compiled.tree_offsets, order)
-    table = join_rule_tables(tables, [None] * len(tables), order)
+    table = join_rule_tables(tables, kept, order)
     return recipe.build(table, replace(compiled, tree=tree, tree_offsets=tree_offsets))
+
+
+def _between(piece: Piece, low: int, high: int, first: float, stop: float) -> NDArray[np.bool_] | None:
+    """Which of the rows low … high-1 lie between the positions; None: all, as the cuts are between buckets."""
+    if first == math.floor(first) and stop == math.floor(stop):
+        return None
+    rows = np.arange(low, high)
+    where = positions(np.searchsorted(piece.bucket_offsets, rows, "right") - 1, piece.table.sequence[low:high])
+    inside: NDArray[np.bool_] = (where >= first) & (where < stop)
+    return inside
 
 
 def _rows_between(table: RuleTable, first: int, stop: int) -> RuleTable:

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from eligo.compile.compiled import U8, Arrays
-from eligo.compile.signature import rule_buckets
+from eligo.compile.signature import BUCKETS, positions, rule_buckets
 from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
 from eligo.index.registry import choose as choose_index
 from eligo.reading import check_id, duplicate, without_collector
@@ -226,8 +226,8 @@ def _part(folder: Path, segment: Segment) -> Part:
     )
 
 
-def compact_shard(path: str, version: int, folder: str, shard: int, first: int, stop: int) -> str:
-    """A shard without its dead, with the rules of the deltas in its buckets first … stop-1; nothing if it is empty."""
+def compact_shard(path: str, version: int, folder: str, first: float, stop: float) -> str:
+    """The living rules between two positions, of shards and deltas, as a shard; nothing if there are none."""
     opened = open_held(path, version)
     content, rules = opened.content, opened.matcher._rules
     assert isinstance(rules, RuleSet)
@@ -236,18 +236,19 @@ def compact_shard(path: str, version: int, folder: str, shard: int, first: int, 
         place = Path(path) / DATA / content.statistics.file
         recipe.sample = read_statistics(place, content.statistics, recipe.attributes, recipe.strings)
     segments, masks = [], []
-    for number, (segment, alive) in enumerate(zip(rules.segments, rules.alive, strict=True)):
+    places = content.shard_positions() + [(-1.0, float(BUCKETS))] * len(content.deltas)
+    for segment, alive, (low, high) in zip(rules.segments, rules.alive, places, strict=True):
+        if high <= first or low >= stop:
+            continue
         mask: U8 = alive if len(alive) else np.ones(len(segment), np.uint8)
-        if number < len(content.shards):
-            if number != shard:
-                continue
-        else:
-            bucket = rule_buckets(segment.compiled, recipe.attributes.names, recipe.strings.arrays())
-            mask = (mask.astype(np.bool_) & (bucket >= first) & (bucket < stop)).astype(np.uint8)
+        if low < first or high > stop:
+            buckets = rule_buckets(segment.compiled, recipe.attributes.names, recipe.strings.arrays())
+            where = positions(buckets, segment.table.sequence)
+            mask = (mask.astype(np.bool_) & (where >= first) & (where < stop)).astype(np.uint8)
         segments.append(segment)
         masks.append(mask)
     if not sum(int(mask.sum()) for mask in masks):
         return ""
     merged, _ = merge_segments(segments, masks, recipe)
-    part = msgspec.structs.replace(_part(Path(folder), merged), buckets=(first, stop))
+    part = msgspec.structs.replace(_part(Path(folder), merged), positions=(first, stop))
     return msgspec.json.encode(part).decode()

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from eligo.compile.signature import cut_evenly
 from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
@@ -72,7 +73,7 @@ def compile_rules(
     index … options   as for `Matcher`
     on_error     "collect" publishes the good rules and keeps the bad ones in `Published.rejects`; "raise" publishes
                  nothing if a rule is bad
-    shard_bytes  about how large a shard may be; `shards` says how many there are instead
+    shard_bytes  about how large a shard may be, now and after updates; `shards` says how many there are instead
     units        into how many tasks the reading is cut
     """
     stages = Stages()
@@ -117,6 +118,12 @@ def compile_rules(
             from eligo import __version__
 
             assert job.merged is not None
+            if parent is not None and parent.version != staging.since:
+                log.warning(
+                    "version %d was published while these rules were compiled, and is replaced: if it was an update, "
+                    "give it again",
+                    parent.version,
+                )
             return Content(
                 eligo=__version__,
                 version=version,
@@ -145,6 +152,7 @@ def compile_rules(
                 rejects=tuple(unit.rejects for unit in read if unit.rejects is not None),
                 rejected=sum(unit.rejected for unit in read),
                 statistics=statistics,
+                shard_bytes=shard_bytes if shards is None else 0,
             )
 
         content = publish(staging, files_of(job, parts), make, expect_parent=None)
@@ -233,30 +241,21 @@ def merge_and_save(session: Any, staging: Staging, job: Job) -> Job:
 
 
 def build_shards(
-    session: Any, settings: Settings, staging: Staging, job: Job, ranges: Sequence[tuple[int, int]]
+    session: Any, settings: Settings, staging: Staging, job: Job, ranges: Sequence[tuple[float, float]]
 ) -> list[Part]:
-    """Build each range of buckets as a segment, in a task of its own."""
+    """Build each part of the line of positions as a segment, in a task of its own."""
     where = str(staging.folder / "job.json")
     lines = run_tasks(session, len(ranges), lambda i: tasks.build_shard(settings, where, *ranges[i]))
     return [msgspec.json.decode(line, type=Part) for line in lines if line]
 
 
-def cut(read: Sequence[Unit], shard_bytes: int, shards: int | None) -> list[tuple[int, int]]:
-    """Ranges of buckets with about the same number of rules, as many as their bytes ask."""
+def cut(read: Sequence[Unit], shard_bytes: int, shards: int | None) -> list[tuple[float, float]]:
+    """Where the shards lie, with about the same number of rules each, as many as their bytes ask."""
     buckets = [sum(counts) for counts in zip(*(unit.buckets for unit in read), strict=True)]
     if shards is None:
         expected = _GROWN * sum(unit.piece.size for unit in read)
         shards = max(1, -(-int(expected) // shard_bytes))
-    ranges: list[tuple[int, int]] = []
-    total, first, seen = sum(buckets), 0, 0
-    for bucket, rules in enumerate(buckets):
-        seen += rules
-        if seen * shards >= total * (len(ranges) + 1) and len(ranges) < shards - 1 and seen:
-            ranges.append((first, bucket + 1))
-            first = bucket + 1
-    if first < len(buckets):
-        ranges.append((first, len(buckets)))
-    return ranges
+    return cut_evenly(buckets, shards)
 
 
 def files_of(job: Job, parts: Iterable[Part]) -> list[str]:

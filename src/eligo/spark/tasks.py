@@ -2,7 +2,7 @@
 
     read_unit       rows of rules, sorted by id  ──▶  a piece (segments/pieces.py), a table of texts, a table of rejects
     merge_units     the strings of all pieces    ──▶  one dictionary, and for each unit its numbers in it
-    build_shard     some buckets of all pieces   ──▶  a segment: arrays, index, labels
+    build_shard     its share of all pieces      ──▶  a segment: arrays, index, labels
 
 Every task writes files named by their content into the job's folder and returns one line that names them. A task that
 runs twice, because a worker died or was slow, makes the same files again; what nobody names is swept away.
@@ -291,8 +291,8 @@ def merge_units(job_path: str) -> str:
     return msgspec.json.encode(merged).decode()
 
 
-def build_shard(settings: Settings, job_path: str, first: int, stop: int) -> str:
-    """A segment of the rules in buckets first … stop-1."""
+def build_shard(settings: Settings, job_path: str, first: float, stop: float) -> str:
+    """A segment of the rules from position `first` to below `stop` (compile/signature.py)."""
     folder, job = Path(job_path).parent, read_job(job_path)
     assert job.merged is not None
     strings = map_arrays(folder, job.merged.strings, verify=True)
@@ -320,7 +320,7 @@ def build_shard(settings: Settings, job_path: str, first: int, stop: int) -> str
         dead=0,
         conjunctions=len(segment.conjunctions),
         units=units_of(segment.table),
-        buckets=(first, stop),
+        positions=(first, stop),
     )
     return msgspec.json.encode(part).decode()
 

@@ -40,6 +40,7 @@ log = logging.getLogger("eligo.spark")
 # Share of the rules in shards that may be dead or in deltas before the shards are made anew.
 COMPACT_AT: Final = 0.25
 COMPACT_LEAST: Final = 10_000  # below so many, deltas cost next to nothing
+GROWN: Final = 1.5  # times the size wanted, before a shard is cut
 _MANY: Final = 500_000
 
 
@@ -191,13 +192,16 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
         staged = str(staging.folder)
         version = parent.version
         check_once(session, folder, writing=True)
-        ranges = _ranges(parent)
+        ranges = shards_anew(parent)
         lines = run_tasks(
-            session,
-            len(ranges),
-            lambda shard: changes.compact_shard(folder, version, staged, shard, *ranges[shard]),
+            session, len(ranges), lambda shard: changes.compact_shard(folder, version, staged, *ranges[shard])
         )
         shards = tuple(msgspec.json.decode(line, type=Part) for line in lines if line)
+        if sum(part.rules for part in shards) != parent.rules:
+            raise SnapshotError(
+                f"{folder}: version {version} has {parent.rules:,} rules, and its shards made anew "
+                f"{sum(part.rules for part in shards):,}; nothing was published. compile_rules makes them from texts"
+            )
 
         def make(version: int, parent: Content | None) -> Content:
             assert parent is not None
@@ -210,7 +214,17 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
     return done
 
 
-def _ranges(content: Content) -> list[tuple[int, int]]:
-    """Which buckets each shard takes: all of them together, also those of shards that are no longer there."""
-    firsts = [0, *(part.buckets[0] for part in content.shards[1:])]
-    return list(pairwise([*firsts, BUCKETS]))
+def shards_anew(content: Content) -> list[tuple[float, float]]:
+    """Where the shards are to lie: where they are, and one that has grown beyond what was wanted in several parts."""
+    places, most = content.shard_positions(), content.shard_bytes
+    if not most and places:  # their number was given
+        return places
+    loose = sum(part.segment.size for part in content.deltas)
+    settled = sum(part.rules for part in content.shards)
+    found: list[tuple[float, float]] = []
+    for part, (first, stop) in zip(content.shards, places, strict=False):
+        size = part.segment.size * (1 - part.dead / part.rules) + loose * part.rules / settled
+        parts = 1 if size <= GROWN * most else -(-int(size) // most)
+        borders = [first + (stop - first) * i / parts for i in range(parts)]
+        found += pairwise([*borders, stop])
+    return found or [(0.0, float(BUCKETS))]

@@ -31,6 +31,7 @@ import os
 import re
 import weakref
 import zlib
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +39,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from eligo.compile.signature import BUCKETS
 from eligo.errors import SnapshotError
 from eligo.language.limits import Limits
 from eligo.store.arrays import ArrayFile
@@ -72,7 +74,7 @@ class Part(msgspec.Struct, frozen=True):
     dead: int
     conjunctions: int
     units: tuple[int, ...] = ()  # where the texts of its rules are
-    buckets: tuple[int, int] = (0, 256)  # of a shard: which rules belong into it (compile/signature.py)
+    positions: tuple[float, float] = (0.0, 256.0)  # of a shard: which rules belong into it (compile/signature.py)
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -105,10 +107,16 @@ class Content(msgspec.Struct, frozen=True):
     rejects: tuple[TableFile, ...]
     rejected: int
     statistics: TableFile | None = None
+    shard_bytes: int = 0  # about how large a shard is to be; 0: their number was given, and stays
 
     @property
     def parts(self) -> tuple[Part, ...]:
         return self.shards + self.deltas
+
+    def shard_positions(self) -> list[tuple[float, float]]:
+        """From where to where each shard reaches: all together everywhere, so also over shards that came out empty."""
+        firsts = [part.positions[0] for part in self.shards]
+        return list(pairwise([0.0, *firsts[1:], float(BUCKETS)])) if firsts else []
 
     def files(self) -> dict[str, int]:
         """The files in data/ that the version needs, with their sizes."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import ATTRIBUTES, events, expressions
@@ -14,7 +16,7 @@ import eligo
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.dictionary import NO_STRINGS, merge_strings
-from eligo.compile.signature import BUCKETS
+from eligo.compile.signature import BUCKETS, cut_evenly, positions
 from eligo.compile.strings import Strings
 from eligo.evaluate.interval import Interval
 from eligo.index.registry import choose
@@ -36,12 +38,12 @@ def piece_of(rules: list[tuple[int, Node]]) -> Piece:
     return make_piece(pending, attributes, strings)
 
 
-def joined(pieces: list[Piece], cuts: list[int], index: str = "propagation") -> RuleSet:
+def joined(pieces: list[Piece], cuts: list[float], index: str = "propagation") -> RuleSet:
     rules = RuleSet(choose(index), Interval, "fails", MULTI)
     attributes = Attributes(sorted({name for piece in pieces for name in piece.attributes}))
     data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
     rules.adopt(attributes, Strings((data, offsets, slots)))
-    ends = [0, *sorted(cuts), BUCKETS]
+    ends = [0.0, *sorted(cuts), float(BUCKETS)]
     for first, stop in pairwise(ends):
         segment = join_pieces(list(zip(pieces, numbers, strict=True)), rules.recipe, first, stop)
         if segment is not None:
@@ -63,9 +65,11 @@ def answers(rules: RuleSet, given: list[dict[str, Any]]) -> list[list[str]]:
     st.lists(expressions(ATTRIBUTES, multi=MULTI), min_size=1, max_size=12),
     st.lists(events(ATTRIBUTES, multi=MULTI), min_size=1, max_size=4),
     st.integers(1, 4),
-    st.lists(st.integers(0, BUCKETS), max_size=2),
+    st.lists(st.integers(0, BUCKETS) | st.floats(0, BUCKETS), max_size=2),
 )
-def test_pieces_joined_are_one_matcher(roots: list[Node], given: list[dict[str, Any]], k: int, cuts: list[int]) -> None:
+def test_pieces_joined_are_one_matcher(
+    roots: list[Node], given: list[dict[str, Any]], k: int, cuts: list[float]
+) -> None:
     numbered = list(enumerate(roots))
     pieces = [piece_of(numbered[i::k]) for i in range(k)]
     whole = eligo.Matcher(multi=MULTI)
@@ -94,6 +98,34 @@ def test_equal_rules_are_in_one_bucket_whatever_their_piece() -> None:
         int(np.searchsorted(piece.bucket_offsets, row, "right")) for piece, row in ((first, 0), (other, 0), (other, 1))
     ]
     assert place[0] in place[1:]
+
+
+def test_rules_of_one_bucket_can_be_cut_apart() -> None:
+    piece = piece_of([(i, eligo.language.parse("a = 'x'")) for i in range(1_000)])
+    (bucket,) = np.flatnonzero(np.diff(piece.bucket_offsets))
+    ranges = cut_evenly(np.diff(piece.bucket_offsets).tolist(), 4)
+    assert [math.floor(first) for first, _ in ranges] == [0, bucket, bucket, bucket]
+    cuts = [first for first, _ in ranges[1:]]
+    found = np.searchsorted(cuts, positions(np.full(1_000, bucket), piece.table.sequence))
+    assert np.bincount(found).tolist() == pytest.approx([250] * 4, abs=5)
+    assert answers(joined([piece], cuts), [{"a": "x"}]) == [[f"r{i}" for i in range(1_000)]]
+
+
+@given(st.lists(st.integers(0, 50), min_size=BUCKETS, max_size=BUCKETS).filter(any), st.integers(1, 600))
+def test_parts_are_even_and_without_gaps(counts: list[int], parts: int) -> None:
+    ranges = cut_evenly(counts, parts)
+    assert (ranges[0][0], ranges[-1][1]) == (0, BUCKETS)
+    assert len(ranges) <= parts
+    assert all(low[1] == high[0] and low[0] < low[1] for low, high in pairwise(ranges))
+    line = np.concatenate(([0], np.cumsum(counts)))
+    rules = np.diff(np.interp([first for first, _ in ranges] + [BUCKETS], range(BUCKETS + 1), line))
+    assert rules.max() <= sum(counts) / parts * 1.21 + 1e-6
+
+
+def test_rules_of_many_conjunctions_are_in_all_buckets() -> None:
+    texts = [" or ".join(f"a = {n * 300 + i}" for i in range(300)) for n in range(500)]
+    piece = piece_of([(n, eligo.language.parse(f"({text}) and b = {n}")) for n, text in enumerate(texts)])
+    assert np.diff(piece.bucket_offsets).max() < 15
 
 
 def test_numbers_of_the_first_table_stay() -> None:
