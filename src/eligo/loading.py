@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from eligo.bulk import rows_of
-from eligo.errors import EligoError, UnknownRuleError
+from eligo.errors import EligoError, LimitError, UnknownRuleError
 from eligo.language import Limits, Node, parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued
@@ -29,6 +29,9 @@ class Loader:
         self._rules = rules
         self._limits = limits
         self.id_type: type | None = None
+        self.most_recompiled: int | None = (
+            None  # rules there may be when what is multi-valued changes; None: any number
+        )
 
     def add(self, rule: RuleId, expression: object, weight: object, tags: object, replace: bool) -> None:
         root, text, containing = read_rule(expression, self._limits)
@@ -216,9 +219,16 @@ class Loader:
         if not names:
             return
         rules = self._rules
+        if self.most_recompiled is not None and rules.count > self.most_recompiled:
+            raise LimitError(
+                f"with these changes {', '.join(map(repr, sorted(names)))} begins or ceases to hold several values, "
+                f"and one process would read the texts of all {rules.count:,} rules, more than "
+                f"{self.most_recompiled:,}, to compile anew those that name it; compile all rules again, and declare "
+                "with multi=[…] what holds several values, for then it stays so"
+            )
         newest = max(names.values())
         places = [place for place in rules.rules_naming(names) if rules.sequence_at(place) < newest]
-        old = [(rules.rule_at(place), rules.sequence_at(place)) for place in places]
+        old = list(zip(rules.rules_at(places), map(rules.sequence_at, places), strict=True))
         rules.remove_many(places)
         rules.seal()
         again = rules.new_pending()

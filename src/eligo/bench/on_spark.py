@@ -3,7 +3,8 @@
     match     the same events through `match_files`, a DataFrame and the engine alone, as shares of engine × cores
     joins     10,000 rules: eligo against two joins as one would write them, verified on a sample, scaled by its share
     compile   text rules to a rule set; an update of it; one shard, or several
-    memory    what a worker has of its own beyond its libraries, after matching
+    memory    what a worker has of its own beyond its libraries while it matches
+    scale     many rules in several shards: compiled, and matched a shard after another, in a bounded memory
     stream    micro-batches over many rules: how long they take
 
 Every figure is of one session in this process on `cores` cores. Comparisons are within one run; of several runs of the
@@ -13,11 +14,9 @@ same thing the best counts.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +29,7 @@ import eligo
 from eligo import spark
 from eligo.bench.foundation import rule_texts
 from eligo.bench.joins import exploded_hash_join, join_events, join_rules, nested_loop_join
+from eligo.bench.memory import library_bytes, watched
 from eligo.errors import EligoError
 
 Say = Callable[[str], None]
@@ -47,9 +47,18 @@ SPARSE: Final[dict[str, Any]] = {"dimensions": 400, "event_size": 15.0, "rule_si
 class Bench:
     """A session, a folder, and somebody to tell how it goes."""
 
-    def __init__(self, folder: Path, cores: int, say: Say) -> None:
-        self.folder, self.cores, self.say = folder, cores, say
-        self.session: Any = spark.local_session("eligo bench", cores=cores, **{"spark.driver.memory": "3g"})
+    def __init__(self, folder: Path, cores: int, say: Say, heap: str = "3g") -> None:
+        self.folder, self.cores, self.say, self.heap = folder, cores, say, heap
+        self.session: Any = None
+        self.start()
+
+    def start(self) -> None:
+        """A new session, with new workers."""
+        if self.session is not None:
+            self.session.stop()
+        # Runs are long enough for Java's optimising compiler, and joins in the JVM deserve it.
+        conf = {"spark.driver.memory": self.heap, "spark.driver.extraJavaOptions": ""}
+        self.session = spark.local_session("eligo bench", cores=self.cores, **conf)
         self.session.range(10).count()
 
     def timed(self, what: str, work: Callable[[], Any], times: int = 1) -> tuple[float, Any]:
@@ -68,7 +77,7 @@ def run(group: str, rules: int | None, events: int | None, cores: int, say: Say)
     if group not in GROUPS:
         raise EligoError(f"there is no group {group!r}; there are: {', '.join(GROUPS)}")
     with tempfile.TemporaryDirectory(prefix="eligo-bench-") as folder:
-        bench = Bench(Path(folder), cores, say)
+        bench = Bench(Path(folder), cores, say, HEAPS.get(group, "3g"))
         try:
             return {"cores": cores, **GROUPS[group](bench, rules, events)}
         finally:
@@ -131,9 +140,7 @@ def joins(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any]
     )
     sample = frame.limit(few).coalesce(bench.cores).localCheckpoint()
     ways: dict[str, Callable[[Any], Any]] = {
-        "eligo": lambda some: spark.match(some, path, keep=["id"], version_column=None).withColumnRenamed(
-            "rule", "rule"
-        ),
+        "eligo": lambda some: spark.match(some, path, keep=["id"], version_column=None),
         "nested_loop": lambda some: nested_loop_join(some, given),
         "exploded_hash": lambda some: exploded_hash_join(some, given),
     }
@@ -146,10 +153,12 @@ def joins(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any]
         "eligo_s": whole,
     }  # fmt: skip
     for name in ("nested_loop", "exploded_hash"):
-        seconds, _ = bench.timed(f"{name}, {few:,} events", partial(noop, ways[name](sample)), 2)
+        seconds, _ = bench.timed(f"{name}, {few:,} events", partial(noop, ways[name](sample)), 3)
         scaled = seconds * events / few
         result |= {f"{name}_s": scaled, f"{name}_times": scaled / whole}
-    return result
+    # What a query costs before its first event is scaled with a small sample; with all events it hardly counts.
+    hashed, _ = bench.timed(f"exploded_hash, {events:,} events", partial(noop, ways["exploded_hash"](frame)))
+    return result | {"exploded_hash_all_s": hashed, "exploded_hash_all_times": hashed / whole}
 
 
 def compiling(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any]:
@@ -175,53 +184,56 @@ def compiling(bench: Bench, rules: int | None, events: int | None) -> dict[str, 
 
 
 def memory(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any]:
-    """What workers have of their own after matching."""
-    rules, events = rules or 1_000_000, events or 20_000
+    """What a worker has of its own while it matches."""
+    rules, events = rules or 1_000_000, events or 200_000
     made = spark.generate(bench.session, "begen", rules=rules, events=events, **SPARSE)
     source, path = str(bench.folder / "events"), str(bench.folder / "rules")
     made.events.write.parquet(source)
     seconds, done = bench.timed(f"{rules:,} rules compiled", lambda: spark.compile_rules(made.rules, path))
-    held = bench.session.read.parquet(source)
-    files = sorted(str(file) for file in Path(source).glob("*.parquet"))
-
-    def measure(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        before = private_bytes()
-        matcher = eligo.open(path)
-        found = 0
-        for file in files:
-            for batch in pq.ParquetFile(file).iter_batches(10_000):
-                found += matcher.match_batch(batch).num_rows
-        for batch in batches:
-            del batch
-        yield pa.RecordBatch.from_arrays([pa.array([v]) for v in (before, private_bytes(), found)], ["a", "b", "c"])
-
-    held.sparkSession.range(0, 1, 1, 1).mapInArrow(measure, "a long, b long, c long").collect()
-    rows = bench.session.range(0, 2, 1, 2).mapInArrow(measure, "a long, b long, c long").collect()
+    bench.start()  # workers that compiled are not those that match
+    answer = spark.match(bench.session.read.parquet(source), path, output="array", keep=[])
+    with watched() as peak:
+        matches = answer.selectExpr("sum(size(rules))").collect()[0][0]
+    libraries = library_bytes()
+    bench.say(f"{peak.private >> 20} MiB private, {libraries >> 20} MiB for libraries alone")
     return {
         "rules": rules, "events": events, "compile_s": seconds, "shards": done.shards,
-        "mapped_bytes_a_rule": done.bytes / rules, "matches_an_event": rows[0].c / events,
-        "private_bytes": max(row.b for row in rows) - library_bytes(), "private_before": min(row.a for row in rows),
+        "mapped_bytes_a_rule": done.bytes / rules, "matches_an_event": matches / events,
+        "private_bytes": peak.private - libraries, "library_bytes": libraries,
     }  # fmt: skip
 
 
-def private_bytes() -> int:
-    """Memory that is this process's alone, not shared with others or with files."""
-    total = 0
-    with open("/proc/self/smaps_rollup") as file:
-        for line in file:
-            if line.startswith(("Private_Clean:", "Private_Dirty:")):
-                total += int(line.split()[1]) * 1024
-    return total
+def scale(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any]:
+    """Rules that do not fit at once: the memory of all of Spark's processes while they are compiled and matched."""
+    rules, events = rules or 10_000_000, events or 100_000
+    made = spark.generate(bench.session, "begen", rules=rules, events=events, **SPARSE)
+    source, given, path = (str(bench.folder / name) for name in ("events", "given", "rules"))
+    from pyspark.sql.functions import monotonically_increasing_id
 
-
-def library_bytes() -> int:
-    """What importing NumPy, PyArrow and Numba costs a process."""
-    code = (
-        "import numpy, pyarrow, pyarrow.compute, numba\n"
-        "print(sum(int(l.split()[1]) * 1024 for l in open('/proc/self/smaps_rollup') "
-        "if l.startswith(('Private_Clean:', 'Private_Dirty:'))))"
-    )
-    return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    made.events.withColumn("id", monotonically_increasing_id()).write.parquet(source)
+    made.rules.write.parquet(given)
+    frame = bench.session.read.parquet(given)
+    with watched() as compiling_peak:
+        seconds, done = bench.timed(f"{rules:,} rules compiled", lambda: spark.compile_rules(frame, path))
+    found = bench.session.read.parquet(source)
+    result: dict[str, Any] = {
+        "rules": rules, "events": events, "compile_s": seconds, "shards": done.shards,
+        "mapped_bytes_a_rule": done.bytes / rules, "compile_bytes": compiling_peak.whole,
+        **{f"{stage}, s": took for stage, took in done.stages.items()},
+    }  # fmt: skip
+    answers = set()
+    # At once: all shards are mapped, which is quicker and wants the memory. The answers have to be the same.
+    for name, allowed in (("apart", max(1, done.bytes // done.shards)), ("at_once", 2 * done.bytes)):
+        with watched() as peak:
+            answer = spark.match(found, path, keep=["id"], memory=allowed, version_column=None)
+            digest = answer.selectExpr("count(*)", "bit_xor(xxhash64(id, rule))")
+            took, rows = bench.timed(f"{events:,} events matched {name}", digest.collect)
+        answers.add(tuple(rows[0]))
+        bench.say(f"{peak.whole / 2**30:.2f} GiB")
+        result |= {f"{name}_s": took, f"{name}_bytes": peak.whole, "matches_an_event": rows[0][0] / events}
+    if len(answers) > 1:
+        raise EligoError(f"shards apart and at once give different matches: {answers}")
+    return result
 
 
 def streaming(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any]:
@@ -230,9 +242,14 @@ def streaming(bench: Bench, rules: int | None, events: int | None) -> dict[str, 
     size = 100_000
     made = spark.generate(bench.session, "begen", rules=rules, events=events, **SPARSE)
     source, path = bench.folder / "events", str(bench.folder / "rules")
-    made.events.repartition(events // size).write.parquet(str(source))
+    made.events.repartition(events // size * bench.cores).write.parquet(str(source))
     bench.timed(f"{rules:,} rules compiled", lambda: spark.compile_rules(made.rules, path))
-    stream = bench.session.readStream.schema(made.events.schema).option("maxFilesPerTrigger", 1).parquet(str(source))
+    # A file is a task's, so a batch has one for each core.
+    stream = (
+        bench.session.readStream.schema(made.events.schema)
+        .option("maxFilesPerTrigger", bench.cores)
+        .parquet(str(source))
+    )
     answer = spark.match(stream, path, output="array", keep=[], observe="eligo")
     query: Any = answer.writeStream.format("noop").trigger(availableNow=True).start()
     query.awaitTermination()
@@ -267,5 +284,8 @@ GROUPS: Final[dict[str, Callable[[Bench, int | None, int | None], dict[str, Any]
     "joins": joins,
     "compile": compiling,
     "memory": memory,
+    "scale": scale,
     "stream": streaming,
 }
+# Of the JVM. With `scale` it is an executor of 4 GB that counts: this, and what remains for Python.
+HEAPS: Final[dict[str, str]] = {"scale": "1g"}

@@ -207,6 +207,18 @@ class RuleSet(Rules):
         table = self.segments[number].table
         return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
 
+    def rules_at(self, places: Sequence[Place]) -> list[Rule]:
+        """The same of many: texts that lie in tables are read a table at a time."""
+        found = []
+        for (number, row), text in zip(places, self.texts_at(places), strict=True):
+            if number < 0:
+                p = self.pending
+                found.append(Rule(p.ids[row], text, p.weights[row], p.tags[row]))
+            else:
+                table = self.segments[number].table
+                found.append(Rule(table.id(row), text, float(table.weight[row]), table.tags(row)))
+        return found
+
     @contextmanager
     def quietly(self) -> Iterator[None]:
         """Changes that are seen together: meanwhile readers keep the view that they have."""

@@ -150,6 +150,9 @@ class Rules(ABC):
     @abstractmethod
     def rule_at(self, place: Place) -> Rule: ...
 
+    def rules_at(self, places: Sequence[Place]) -> list[Rule]:
+        return [self.rule_at(place) for place in places]
+
     def texts_at(self, places: Sequence[Place]) -> list[str]:
         """The texts of the rules at some places."""
         return [self.rule_at(place).expression for place in places]

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from eligo.compile.compiled import U8, Arrays
 from eligo.compile.signature import BUCKETS, positions, rule_buckets
-from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
+from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeError
 from eligo.index.registry import choose as choose_index
 from eligo.reading import check_id, duplicate, without_collector
 from eligo.segments.rule_set import RuleSet
@@ -60,13 +60,20 @@ class Changed(msgspec.Struct, frozen=True):
     files: tuple[str, ...]  # made here
 
 
+MOST_CHANGES = 1_000_000  # in one task, as objects of about a kilobyte
+MOST_RECOMPILED = 2_000_000
+
+
 def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Apply all changes: columns id, expression, weight, tags (as JSON), change, sorted by id."""
-    rows = [
-        (rule, expression, weight, tags_in(tags), change)
-        for batch in batches
-        for rule, expression, weight, tags, change in rows_of(batch)
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for batch in batches:
+        rows += ((rule, text, weight, tags_in(tags), change) for rule, text, weight, tags, change in rows_of(batch))
+        if len(rows) > MOST_CHANGES:
+            raise LimitError(
+                f"more than {MOST_CHANGES:,} changes in one update: one task applies them all. Give them in several "
+                "updates, or compile all rules again with compile_rules, which reads them in many tasks"
+            )
     yield from report(msgspec.json.encode(apply_rows(path, version, folder, rows)).decode())
 
 
@@ -86,6 +93,7 @@ class _Changes:
         self.rules = rules
         # Deltas have the index that the shards have, whatever `auto` would choose today.
         rules.recipe.index = choose_index(self.content.index_used)
+        opened.matcher._loader.most_recompiled = MOST_RECOMPILED
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
         self.strings_before = len(rules.recipe.strings)

@@ -1,9 +1,10 @@
 """`observe`: learn from past events how often values come, and build the indexes anew with it.
 
-    events ─ a tally an attribute and partition (tally.py) ─ merged, an attribute at a time ─ statistics-<hash>.parquet
+    events ─ a tally an attribute and partition (tally.py) ─ merged by attribute ─ statistics-<hash>.parquet
     every segment of the newest version ─ its index and labels built anew, a task each ─ a new version
 
-The table stays with the rule set: later compilations and compactions use it too.
+Others may publish while events are counted. The table stays with the rule set: later compilations and compactions use
+it too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -38,6 +39,7 @@ from eligo.store.versions import DATA, Content, Part, TableFile, hold
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 log = logging.getLogger("eligo.spark")
 
@@ -57,45 +59,58 @@ def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
         raise EventError("what events hold is learned from a table of them, not from a stream")
     folder = versioned_folder(path)
     session = events_df.sparkSession
-    with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
-        content = held.content
-        multi = frozenset(content.multi) | content.containing.keys()
-        paths = paths_of(events_df.schema, content.attributes, multi)
-        # What is in a Variant is not counted: its types are known only row by row.
-        paths = {name: path for name, path in paths.items() if variant_depth(events_df.schema, path) is None}
-        if not paths:
-            raise EventError(
-                f"none of the attributes that rules name ({few(content.attributes)}) is a column of the events "
-                f"({few(events_df.schema.names)}): there is nothing to learn"
-            )
+    with Staging.begin(folder) as staging:
+        paths = _paths(events_df.schema, folder)
         check_once(session, folder, writing=True)
         names = list(paths)
         columns = [column_of(paths[name]).alias(f"c{i}") for i, name in enumerate(names)]
         table = _counted(events_df.select(lit(True).alias(_ROWS), *columns), names, str(staging.folder))
-        parts = _reindexed(session, folder, content, staging, table)
-        files = [table.file, *(part.segment.file for part in parts)]
-        dead = _dead(Path(folder), content, parts, staging)
-        files += [dead.file] if dead is not None else []
-
-        def make(version: int, parent: Content | None) -> Content:
-            assert parent is not None
-            shards = len(parent.shards)
-            return next_version(
-                parent,
-                shards=tuple(parts[:shards]),
-                deltas=tuple(parts[shards:]),
-                dead=dead,
-                statistics=table,
-                rejects=(),
-                rejected=0,
-            )
-
-        made = publish(staging, files, make, expect_parent=content.version)
+        with publishing(folder), hold(folder) as held:
+            made = _published(session, folder, held.content, staging, table)
     done = published(folder, made, time.perf_counter() - started)
     log.info(
         "version %d: indexes built anew with what %d attributes hold, %.1f s", done.version, len(names), done.seconds
     )
     return done
+
+
+def _paths(schema: StructType, folder: str) -> dict[str, Any]:
+    """The attributes that can be counted, and where they are."""
+    with hold(folder) as held:
+        content = held.content
+    multi = frozenset(content.multi) | content.containing.keys()
+    paths = paths_of(schema, content.attributes, multi)
+    # What is in a Variant is not counted: its types are known only row by row.
+    paths = {name: path for name, path in paths.items() if variant_depth(schema, path) is None}
+    if not paths:
+        raise EventError(
+            f"none of the attributes that rules name ({few(content.attributes)}) is a column of the events "
+            f"({few(schema.names)}): there is nothing to learn"
+        )
+    return paths
+
+
+def _published(session: Any, folder: str, content: Content, staging: Staging, table: TableFile) -> Content:
+    """The rules of the current version with indexes built anew."""
+    parts = _reindexed(session, folder, content, staging, table)
+    files = [table.file, *(part.segment.file for part in parts)]
+    dead = _dead(Path(folder), content, parts, staging)
+    files += [dead.file] if dead is not None else []
+
+    def make(version: int, parent: Content | None) -> Content:
+        assert parent is not None
+        shards = len(parent.shards)
+        return next_version(
+            parent,
+            shards=tuple(parts[:shards]),
+            deltas=tuple(parts[shards:]),
+            dead=dead,
+            statistics=table,
+            rejects=(),
+            rejected=0,
+        )
+
+    return publish(staging, files, make, expect_parent=content.version)
 
 
 def _counted(chosen: DataFrame, names: list[str], folder: str) -> TableFile:
@@ -104,11 +119,14 @@ def _counted(chosen: DataFrame, names: list[str], folder: str) -> TableFile:
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return count_partition(names, batches)
 
-    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return merge_tallies(folder, batches)
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return write_tallies(folder, batches)
 
     tallies = chosen.mapInArrow(count, _TALLY_DDL)
-    lines = reports(tallies.repartition(1).sortWithinPartitions("attribute").mapInArrow(merge, REPORT_DDL))
+    # A tally has up to some thousand values, there is one for each attribute and partition, and one task writes.
+    by_attribute = tallies.repartition("attribute").sortWithinPartitions("attribute")
+    merged = by_attribute.mapInArrow(merge_tallies, _TALLY_DDL)
+    lines = reports(merged.repartition(1).sortWithinPartitions("attribute").mapInArrow(write, REPORT_DDL))
     if not lines:  # Spark knew that there are no rows
         raise _no_events()
     return msgspec.json.decode(lines[0], type=TableFile)
@@ -130,24 +148,35 @@ def count_partition(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iter
         rows.present += batch.num_rows
         for tally, column in zip(tallies, batch.columns[1:], strict=True):
             tally.add(column)
-    packed = [(name, tally.packed()) for name, tally in (("", rows), *zip(names, tallies, strict=True))]
-    columns = [
-        pa.array([name for name, _ in packed], pa.string()),
-        pa.array([msgspec.json.encode(tally).decode() for _, tally in packed], pa.string()),
-    ]
-    yield pa.RecordBatch.from_arrays(columns, schema=_TALLY)
+    yield from _packed(zip(("", *names), (rows, *tallies), strict=True))
 
 
-def merge_tallies(folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a worker: all tallies, sorted by attribute, to one table."""
+def _packed(tallies: Iterable[tuple[str, Tally]]) -> Iterator[pa.RecordBatch]:
+    for name, tally in tallies:
+        line = msgspec.json.encode(tally.packed()).decode()
+        yield pa.RecordBatch.from_arrays([pa.array([name], pa.string()), pa.array([line], pa.string())], schema=_TALLY)
+
+
+def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Tally]]:
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    for attribute, group in groupby(rows, key=lambda row: row[0]):
+        whole = Tally(len(attribute))
+        # In an order of their own, so that the outcome does not depend on which worker was first.
+        for line in sorted(line for _, line in group):
+            whole.merge(unpacked(msgspec.json.decode(line)))
+        yield attribute, whole
+
+
+def merge_tallies(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a worker: all tallies of some attributes, sorted by attribute, each attribute's made one."""
+    yield from _packed(_merged(batches))
+
+
+def write_tallies(folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a worker: all tallies, sorted by attribute, to one table."""
     writer = TableWriter(folder, "statistics", SCHEMA)
     try:
-        for attribute, group in groupby(rows, key=lambda row: row[0]):
-            whole = Tally(len(attribute))
-            # In an order of their own, so that the outcome does not depend on which worker was first.
-            for line in sorted(line for _, line in group):
-                whole.merge(unpacked(msgspec.json.decode(line)))
+        for attribute, whole in _merged(batches):
             if not attribute and not whole.present:
                 raise _no_events()
             writer.write(_table(attribute, whole))

@@ -41,7 +41,6 @@ log = logging.getLogger("eligo.spark")
 COMPACT_AT: Final = 0.25
 COMPACT_LEAST: Final = 10_000  # below so many, deltas cost next to nothing
 GROWN: Final = 1.5  # times the size wanted, before a shard is cut
-_MANY: Final = 500_000
 
 
 def update_rules(
@@ -105,8 +104,6 @@ def publish_changes(
             if strict:
                 raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
             log.warning("%s; all of them: Published.rejects(session)", words)
-        if changed.given > _MANY:
-            log.warning("%d changes in one task: compile_rules reads so many rules in many", changed.given)
         return publish(staging, changed.files, _maker(changed), expect_parent=parent.version)
 
 

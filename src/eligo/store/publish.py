@@ -5,7 +5,7 @@
     3  data/              the files take their place
     4  versions/<m>.json  the manifest, linked under a number that was never used
     5  CURRENT            replaced: from here on readers take the new version
-    6                     old versions that nobody reads are swept away (sweep.py)
+    6                     old versions that nobody reads, and what dead jobs left, are swept away (sweep.py)
 
 A crash before 5 leaves the old version current and files that no version names; the next publisher removes a manifest
 above CURRENT, a sweep the rest. A crash after 5 leaves the new version, whole. Whoever lost the answer may publish the
@@ -35,7 +35,7 @@ from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.files import lock, sync_directory, turn, write_through
 from eligo.store.manifest import sealed
 from eligo.store.snapshot import MANIFEST
-from eligo.store.sweep import GRACE, is_due, remove_unpublished, sweep
+from eligo.store.sweep import GRACE, is_due, remove_staging, remove_unpublished, sweep
 from eligo.store.versions import (
     CURRENT,
     DATA,
@@ -163,6 +163,8 @@ def publish(
         try:
             if is_due(directory):
                 sweep(directory)
+            else:
+                remove_staging(directory)
         except OSError as error:  # it is published; what could not be removed stays until the next time
             log.warning("%s: not swept: %s", directory, error)
         return content

@@ -21,7 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from eligo.errors import OptionError
+from eligo.errors import OptionError, SnapshotError
 from eligo.store.files import lock, sync_directory, turn
 from eligo.store.versions import (
     DATA,
@@ -54,7 +54,7 @@ def sweep(path: str | PathLike[str], *, keep: int = 2, grace: float = GRACE) -> 
         removed = remove_unpublished(directory, newest, 0.0 if alone else max(grace, GRACE))
         removed += _remove_versions(directory, newest, keep, grace)
         removed += _remove_data(directory, grace)
-        removed += _remove_staging(directory, grace)
+        removed += remove_staging(directory, grace)
     if removed:
         log.info("%s: %d files swept away", directory, removed)
     return removed
@@ -109,7 +109,11 @@ def _remove_unread(manifest: Path) -> int:
 def _remove_data(directory: Path, grace: float) -> int:
     named: set[str] = set()
     for number in version_numbers(directory):
-        named.update(read_version(directory, number).files())
+        try:
+            named.update(read_version(directory, number).files())
+        except SnapshotError as error:  # what it names is not known, so nothing can be said to have no name
+            log.warning("%s: no data is swept away while this stands: %s", directory, error)
+            return 0
     removed = 0
     for entry in sorted((directory / DATA).iterdir()):
         if entry.name not in named and _age(entry) >= grace:
@@ -118,7 +122,8 @@ def _remove_data(directory: Path, grace: float) -> int:
     return removed
 
 
-def _remove_staging(directory: Path, grace: float) -> int:
+def remove_staging(directory: Path, grace: float = GRACE) -> int:
+    """Remove what jobs that died have left."""
     removed = 0
     for folder in sorted((directory / STAGING).iterdir()):
         if not _is_dead(folder / "lock"):

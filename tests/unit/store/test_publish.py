@@ -15,7 +15,7 @@ from eligo.store import publish as publishing_module
 from eligo.store.opening import open_held
 from eligo.store.publish import Staging, publish, publishing
 from eligo.store.sweep import is_due, sweep
-from eligo.store.versions import Content, current_version, hold, is_versioned, version_numbers, versions
+from eligo.store.versions import Content, current_version, hold, is_versioned, manifest_path, version_numbers, versions
 from unit.store.making import Maker
 
 CALLS = ("replace", "link", "unlink", "fsync", "utime", "open")  # what `publish` asks of the system
@@ -278,6 +278,33 @@ def test_what_a_sweep_leaves_alone(path: Path) -> None:
     for keep, grace in ((0, 0.0), (1, -1.0)):
         with pytest.raises(eligo.OptionError):
             sweep(path, keep=keep, grace=grace)
+
+
+def test_publishing_sweeps_up_after_dead_jobs(path: Path) -> None:
+    maker = Maker(path)
+    maker.publish()
+    dead = Staging.begin(path)
+    os.close(dead._handle)
+    hours_ago = time.time() - 3 * 3600
+    for file in (dead.folder / "lock", dead.folder):
+        os.utime(file, (hours_ago, hours_ago))
+    maker.publish()
+    assert not list((path / "staging").iterdir())
+
+
+def test_while_a_manifest_is_damaged_no_data_is_swept_away(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    maker = Maker(path)
+    for _ in range(3):
+        maker.publish()
+    damaged = manifest_path(path, 2)
+    damaged.write_bytes(damaged.read_bytes()[:-40])
+    orphan = path / "data" / "segment-nobody-names.bin"
+    orphan.write_bytes(b"x")
+    assert sweep(path, keep=2, grace=0) == 1  # version 1
+    assert orphan.exists()
+    assert str(damaged) in caplog.text
+    assert sweep(path, keep=1, grace=0) == 2  # the damaged version and the file
+    assert eligo.open(path).match({}) == []
 
 
 def test_a_directory_of_other_things_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""What one task does not take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import eligo
+from eligo.spark import changes
+from unit.store.making import Maker
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    maker = Maker(tmp_path / "rules")
+    maker.matcher.add_many([("a", "x = 1"), ("b", "x = 2")])
+    maker.publish()
+    return maker.path
+
+
+def test_too_many_changes(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "MOST_CHANGES", 1)
+    row = pa.record_batch({"id": ["c"], "e": ["x = 1"], "w": [1.0], "t": pa.nulls(1, pa.string()), "c": ["put"]})
+    with pytest.raises(eligo.LimitError, match="more than 1 changes in one update"):
+        list(changes.apply_changes(str(path), 1, str(tmp_path), iter([row, row])))
+
+
+def test_texts_of_too_many_rules(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "MOST_RECOMPILED", 1)
+    several = [("c", "x contains any (1, 2)", 1.0, (), "add")]
+    with pytest.raises(eligo.LimitError, match=r"'x' begins or ceases to hold several values.* all 3 rules"):
+        changes.apply_rows(str(path), 1, str(tmp_path), several)
+    monkeypatch.setattr(changes, "MOST_RECOMPILED", 3)
+    assert changes.apply_rows(str(path), 1, str(tmp_path), several).rules == 3
