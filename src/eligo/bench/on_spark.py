@@ -29,7 +29,7 @@ import eligo
 from eligo import spark
 from eligo.bench.foundation import rule_texts
 from eligo.bench.joins import exploded_hash_join, join_events, join_rules, nested_loop_join
-from eligo.bench.memory import library_bytes, watched
+from eligo.bench.memory import Peak, library_bytes, watched
 from eligo.errors import EligoError
 
 Say = Callable[[str], None]
@@ -147,7 +147,7 @@ def joins(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any]
     answers = {name: sorted(map(tuple, way(sample).select("id", "rule").collect())) for name, way in ways.items()}
     if not answers["eligo"] == answers["nested_loop"] == answers["exploded_hash"]:
         raise EligoError(f"the joins disagree: { ({name: len(rows) for name, rows in answers.items()}) } matches")
-    whole, _ = bench.timed(f"eligo, {events:,} events", lambda: noop(ways["eligo"](frame)), 2)
+    whole, _ = bench.timed(f"eligo, {events:,} events", partial(noop, ways["eligo"](frame)), 3)
     result: dict[str, Any] = {
         "rules": rules, "events": events, "sample": few, "matches_an_event": len(answers["eligo"]) / few,
         "eligo_s": whole,
@@ -194,12 +194,16 @@ def memory(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any
     answer = spark.match(bench.session.read.parquet(source), path, output="array", keep=[])
     with watched() as peak:
         matches = answer.selectExpr("sum(size(rules))").collect()[0][0]
-    libraries = library_bytes()
-    bench.say(f"{peak.private >> 20} MiB private, {libraries >> 20} MiB for libraries alone")
+    rest, libraries = Peak(), library_bytes()
+    rest.look()
+    bench.say(
+        f"{peak.private >> 20} MiB private, {rest.private >> 20} afterwards, {libraries >> 20} for libraries alone"
+    )
     return {
         "rules": rules, "events": events, "compile_s": seconds, "shards": done.shards,
         "mapped_bytes_a_rule": done.bytes / rules, "matches_an_event": matches / events,
-        "private_bytes": peak.private - libraries, "library_bytes": libraries,
+        "private_bytes": peak.private - libraries, "rest_bytes": rest.private - libraries, "library_bytes": libraries,
+        "batch_bytes": 10_000 * 8 * len(made.events.columns), "columns": len(made.events.columns),
     }  # fmt: skip
 
 
@@ -258,7 +262,7 @@ def streaming(bench: Bench, rules: int | None, events: int | None) -> dict[str, 
     batches = [progress for progress in query.recentProgress if progress.numInputRows]
     took = np.array([progress.durationMs["triggerExecution"] / 1000 for progress in batches])
     matches = sum(progress.observedMetrics["eligo"].matches for progress in batches)
-    bench.say(f"{len(batches)} batches, p95 {np.quantile(took, 0.95):.2f} s")
+    bench.say(f"{len(batches)} batches, s: {', '.join(f'{seconds:.1f}' for seconds in took)}")
     return {
         "rules": rules, "events": events, "batches": len(batches), "matches_an_event": matches / events,
         "median_s": float(np.median(took)), "p95_s": float(np.quantile(took, 0.95)), "worst_s": float(took.max()),

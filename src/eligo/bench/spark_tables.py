@@ -49,6 +49,11 @@ def _joins(r: dict[str, Any]) -> tuple[str, list[Row]]:
             f"{r['exploded_hash_s']:,.0f} s, {r['exploded_hash_times']:,.0f} ×",
             "20 ×",
         ),
+        (
+            "the same on all events, where what a query costs before its first event hardly counts",
+            f"{r['exploded_hash_all_s']:,.0f} s, {r['exploded_hash_all_times']:,.0f} ×",
+            "",
+        ),
     ]
 
 
@@ -68,12 +73,39 @@ def _compile(r: dict[str, Any]) -> tuple[str, list[Row]]:
 def _memory(r: dict[str, Any]) -> tuple[str, list[Row]]:
     return f"{r['rules']:,} rules in {r['shards']} shard(s), {r['matches_an_event']:.1f} matches an event", [
         (
-            f"private memory of a worker after {r['events']:,} events, beyond NumPy, PyArrow and Numba",
-            f"{r['private_bytes'] / 2**20:.0f} MiB",
+            f"what a worker has for itself after {r['events']:,} events, beyond NumPy, PyArrow and Numba",
+            f"{r['rest_bytes'] / 2**20:.0f} MiB",
             "100 MB" if r["rules"] <= 1_000_000 else "",
         ),
+        (
+            f"… the most while it matches, with two Arrow batches of {r['columns']} columns and "
+            f"{r['batch_bytes'] / 2**20:.0f} MiB each under way",
+            f"{r['private_bytes'] / 2**20:.0f} MiB",
+            "",
+        ),
+        ("what these three cost a process", f"{r['library_bytes'] / 2**20:.0f} MiB", ""),
         ("arrays that matching maps, shared", f"{r['mapped_bytes_a_rule']:.0f} bytes a rule", ""),
         ("`compile_rules`", f"{r['compile_s']:.0f} s", ""),
+    ]
+
+
+def _scale(r: dict[str, Any]) -> tuple[str, list[Row]]:
+    def gigabytes(name: str) -> str:
+        return f"{r[name] / 1e9:.1f} GB"
+
+    title = f"{r['rules']:,} rules in {r['shards']} shards, {r['events']:,} events, {r['matches_an_event']:.1f} matches"
+    rows: list[Row] = [("`compile_rules`", f"{r['compile_s']:,.0f} s", "")]
+    rows += [
+        (f"… {name.removesuffix(', s')}", f"{took:,.1f} s", "") for name, took in r.items() if name.endswith(", s")
+    ]
+    return f"{title} an event; memory of the JVM and all its Python workers together", [
+        *rows,
+        ("… memory", gigabytes("compile_bytes"), "4 GB"),
+        ("arrays that matching maps", f"{r['mapped_bytes_a_rule']:.0f} bytes a rule", ""),
+        ("`match`, a shard after another", f"{r['apart_s']:,.1f} s", ""),
+        ("… memory", gigabytes("apart_bytes"), "4 GB"),
+        ("`match`, all shards mapped at once", f"{r['at_once_s']:,.1f} s", ""),
+        ("… memory", gigabytes("at_once_bytes"), ""),
     ]
 
 
@@ -91,5 +123,6 @@ _TABLES: dict[str, Callable[[dict[str, Any]], tuple[str, list[Row]]]] = {
     "joins": _joins,
     "compile": _compile,
     "memory": _memory,
+    "scale": _scale,
     "stream": _stream,
 }

@@ -126,7 +126,7 @@ def _foundation(rules: int, json_file: Path) -> None:
 
 
 def on_spark(
-    group: Annotated[str, typer.Argument(help="match, joins, compile, memory or stream.")],
+    group: Annotated[str, typer.Argument(help="match, joins, compile, memory, scale or stream.")],
     json_file: Annotated[Path, typer.Option("--json", help="Where the figures go.")],
     rules: Annotated[int | None, typer.Option(help="Rules, if not as many as usual.", min=1000)] = None,
     events: Annotated[int | None, typer.Option(help="Events, if not as many as usual.", min=10_000)] = None,
