@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
+from eligo.arrow import arrow_of
 from eligo.compile.events import EventBuffer
 from eligo.errors import OptionError
 from eligo.evaluate.registry import EVALUATORS
@@ -144,7 +145,7 @@ class Matcher:
         kind = self.rule_type
         numbers, rules = [], []
         for number, ids in self._rules.view.batch(events, tags, limit):
-            numbers.append(pa.array(number, pa.int64()))
+            numbers.append(arrow_of(number))
             rules.append(ids.cast(kind))
         schema = pa.schema([("event", pa.int64()), ("rule", kind)])
         return pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(rules, kind)], schema=schema)
@@ -160,7 +161,7 @@ class Matcher:
         kind = self.rule_type
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
         batches = [
-            pa.RecordBatch.from_arrays([pa.array(number), ids.cast(kind), pa.array(weight)], schema=schema)
+            pa.RecordBatch.from_arrays([arrow_of(number), ids.cast(kind), arrow_of(weight)], schema=schema)
             for number, ids, weight in self._rules.view.best(events, tags, max(k, 0))
         ]
         return pa.Table.from_batches(batches, schema)

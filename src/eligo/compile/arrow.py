@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eligo.arrow import arrow_of, numpy_of
 from eligo.compile import codes
 from eligo.compile.compiled import I64, U8
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
@@ -67,7 +68,7 @@ def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> 
     if not isinstance(column, pa.ChunkedArray):
         return [(name, column, None)]
     if column.num_chunks <= 1:
-        return [(name, column.chunk(0) if column.num_chunks else pa.array([], column.type), None)]
+        return [(name, column.chunk(0) if column.num_chunks else column.combine_chunks(), None)]
     try:
         return [(name, pa.concat_arrays(column.chunks), None)]
     except pa.ArrowException:  # dictionaries that differ, for some types
@@ -86,7 +87,7 @@ def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) ->
     if column.null_count == len(column):
         return []
     if name in encoder.metas:
-        row = int(np.argmax(column.is_valid().to_numpy(zero_copy_only=False)))
+        row = int(np.argmax(numpy_of(column.is_valid())))
         kind, part = ("map", "key") if is_map else ("struct", "field")
         raise EventError(
             f"event {row if events is None else events[row]}: attribute {name!r} holds a {kind}; "
@@ -113,19 +114,19 @@ def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encode
         parents = events[parents]
     keys, values = pairs.flatten()
     keys = _decoded(keys).cast(pa.large_string()).dictionary_encode()
-    numbers = keys.indices.to_numpy(zero_copy_only=False)
+    numbers = numpy_of(keys.indices)
     pieces: list[Piece] = []
     for number, key in enumerate(keys.dictionary.to_pylist()):
         path = f"{name}.{key}"
         if path in encoder.metas or path in encoder.paths:
             chosen = np.nonzero(numbers == number)[0]
-            pieces.append((path, _decoded(values).take(pa.array(chosen)), parents[chosen]))
+            pieces.append((path, _decoded(values).take(arrow_of(chosen)), parents[chosen]))
     return pieces
 
 
 def _items(column: pa.Array) -> tuple[I64, pa.Array]:
     """The values in a column of lists, and the row of each. A null list has none, whatever lies under it."""
-    lengths = _numpy(pc.list_value_length(column), 0)
+    lengths = _or_zero(pc.list_value_length(column))
     return np.repeat(np.arange(len(column), dtype=np.int64), lengths), pc.list_flatten(column)
 
 
@@ -193,13 +194,13 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 def _valid(column: pa.Array) -> NDArray[np.bool_] | None:
     """Which rows are not null; None when all are."""
-    return None if column.null_count == 0 else column.is_valid().to_numpy(zero_copy_only=False)
+    return None if column.null_count == 0 else numpy_of(column.is_valid())
 
 
 def _scalars(
     name: str, column: pa.Array, special: int, strings: Strings, buffer: EventBuffer
 ) -> tuple[NDArray[np.bool_] | None, int, I64]:
-    """Of a column of plain values: which are present, their kind, and a key for each row."""
+    """Of a column of plain values: which are present, their kind, and a key for each row, anything for a null."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _scalars(name, _decoded(column), special, strings, buffer)
@@ -209,13 +210,13 @@ def _scalars(
     if pa.types.is_integer(kind):
         return valid, codes.INTEGER, _integers(name, column)
     if pa.types.is_floating(kind):
-        floats = _numpy(column.cast(pa.float64()), 0.0)
+        floats = numpy_of(column.cast(pa.float64()))
         known = ~np.isnan(floats)
         if not known.all():
             valid = known if valid is None else valid & known
         return valid, codes.RAW_FLOAT, np.ascontiguousarray(floats).view(np.int64)
     if pa.types.is_boolean(kind):
-        return valid, codes.BOOLEAN, _numpy(column.cast(pa.int64()), 0)
+        return valid, codes.BOOLEAN, numpy_of(column.cast(pa.int64()))
     if _is_string(kind):
         return valid, *_texts(column.cast(pa.large_string()), special, strings, buffer)
     if pa.types.is_timestamp(kind):
@@ -233,14 +234,15 @@ def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind))
 
 
-def _numpy(column: pa.Array, filler: Any) -> NDArray[Any]:
-    filled = column.fill_null(filler) if column.null_count else column
-    return np.asarray(filled.to_numpy(zero_copy_only=False))
+def _or_zero(column: pa.Array) -> NDArray[Any]:
+    """The values of a column, 0 for a null."""
+    values, valid = numpy_of(column), _valid(column)
+    return values if valid is None else np.where(valid, values, values.dtype.type(0))
 
 
 def _integers(name: str, column: pa.Array) -> I64:
     try:
-        return _numpy(column.cast(pa.int64()), 0)
+        return numpy_of(column.cast(pa.int64()))
     except pa.ArrowInvalid as error:
         raise EventError(
             f"attribute {name!r}: an integer does not fit 64 bits; cast the column to float64 ({error})"
@@ -249,7 +251,7 @@ def _integers(name: str, column: pa.Array) -> I64:
 
 def _moments(name: str, column: pa.Array) -> I64:
     unit = column.type.unit
-    raw: I64 = _numpy(column.cast(pa.int64()) if not column.type.tz else column.view(pa.int64()), 0)
+    raw: I64 = _or_zero(column.cast(pa.int64()) if not column.type.tz else column.view(pa.int64()))
     if unit == "ns":
         return raw // 1000
     factor = _FACTORS[unit]

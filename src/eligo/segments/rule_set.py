@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyarrow.compute as pc
 
+from eligo.arrow import numpy_of
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, U8, Compiled
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
@@ -183,7 +184,7 @@ class RuleSet(Rules):
             texts = segment.table.text_array()
             named = np.zeros(len(segment), np.bool_)
             for needle in needles:
-                named |= pc.match_substring(texts, needle).to_numpy(zero_copy_only=False)
+                named |= numpy_of(pc.match_substring(texts, needle))
             if len(alive):
                 named &= alive.astype(np.bool_)
             found.extend((number, int(row)) for row in np.nonzero(named)[0])

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.arrow import arrow_of
 from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed, permuted_slices
 from eligo.compile.strings import fill_slots, find_bytes, slots_for
 from eligo.jit import kernel
@@ -104,16 +105,14 @@ class RuleTable:
         if len(self.ids):
             return self.ids[rows].tolist()  # type: ignore[no-any-return]
         if len(rows) > MANY:
-            # Not pyarrow.array: it imports pandas on its first call.
-            numbers = pa.Array.from_buffers(pa.int32(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))])
-            return self.id_array().take(numbers).to_pylist()  # type: ignore[no-any-return]
+            return self.id_array().take(arrow_of(rows)).to_pylist()  # type: ignore[no-any-return]
         data, offsets = self.id_data, self.id_offsets
         return [bytes(data[offsets[row] : offsets[row + 1]]).decode() for row in rows.tolist()]
 
     def id_array(self) -> pa.Array:
         """All ids as an Arrow array over the same memory."""
         if not self.has_text_ids:
-            return pa.array(self.ids, pa.int64())
+            return arrow_of(self.ids)
         return pa.Array.from_buffers(
             pa.large_string(), len(self), [None, pa.py_buffer(self.id_offsets), pa.py_buffer(self.id_data)]
         )

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
@@ -154,10 +155,10 @@ class SegmentsView(View):
                 number = np.concatenate([part.numbers for part in found])
                 order = np.lexsort((np.concatenate([part.sequence() for part in found]), number))
                 number = number[order]
-                rules = pa.concat_arrays([rules, *(part.ids() for part in found[1:])]).take(pa.array(order))
+                rules = pa.concat_arrays([rules, *(part.ids() for part in found[1:])]).take(arrow_of(order))
             if limit is not None:
                 kept = _first(number, limit)
-                number, rules = number[kept], rules.filter(pa.array(kept))
+                number, rules = number[kept], rules.filter(arrow_of(kept))
             yield number, rules
 
     def best(self, events: Any, tags: Iterable[str] | None, k: int) -> Iterator[tuple[I64, pa.Array, F64]]:
@@ -181,7 +182,7 @@ class SegmentsView(View):
             else:
                 order = np.lexsort((sequence, -weight, number))
                 order = order[_first(number[order], k)]
-            rules = pa.concat_arrays([part.ids() for part in found]).take(pa.array(order))
+            rules = pa.concat_arrays([part.ids() for part in found]).take(arrow_of(order))
             yield number[order], rules, weight[order], sequence[order]
 
     def _matches(self, first: int, buffer: EventBuffer, allowed: tuple[U8, ...]) -> list[_Found]:
@@ -204,7 +205,7 @@ class _Found:
     rows: I32
 
     def ids(self) -> pa.Array:
-        return self.table.id_array().take(pa.array(self.rows))
+        return self.table.id_array().take(arrow_of(self.rows))
 
     def sequence(self) -> I64:
         return self.table.sequence[self.rows]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from eligo import errors
+from eligo.arrow import texts_of
 from eligo.errors import EligoError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _NAMED = re.compile(
 
 def report(text: str) -> Iterator[pa.RecordBatch]:
     """What a task gives back."""
-    yield pa.RecordBatch.from_arrays([pa.array([text], pa.string())], schema=REPORT)
+    yield pa.RecordBatch.from_arrays([texts_of([text])], schema=REPORT)
 
 
 def run_tasks(session: SparkSession, count: int, task: Callable[[int], str]) -> list[str]:

@@ -31,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
+from eligo.arrow import arrow_of
 from eligo.compile.compiled import I64, U8
 from eligo.errors import SnapshotError
 from eligo.segments.rule_table import RuleTable
@@ -170,10 +171,10 @@ class Texts:
             unit, last = int(keys[first]) >> ROW_BITS, int(rows[stop - 1])
             group = self._group(unit, last // GROUP)
             self._refuse_beyond(unit, last)
-            parts.append(group.take(pa.array(rows[first:stop] % GROUP)).cast(pa.large_string()))
+            parts.append(group.take(arrow_of(rows[first:stop] % GROUP)).cast(pa.large_string()))
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        return pa.concat_arrays(parts).take(pa.array(place))
+        return pa.concat_arrays(parts).take(arrow_of(place))
 
     def _file(self, unit: int) -> TableFile:
         file = self._texts.get(unit)

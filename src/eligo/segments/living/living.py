@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eligo.arrow import numpy_of
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.compile.strings import Strings
@@ -100,7 +101,7 @@ class LivingSet(Rules):
         texts = pa.Array.from_buffers(pa.large_string(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
         named = np.zeros(len(rows), np.bool_)
         for needle in needles_of(names):
-            named |= pc.match_substring(texts, needle).to_numpy(zero_copy_only=False)
+            named |= numpy_of(pc.match_substring(texts, needle))
         return [(0, row) for row in rows[named].tolist()]
 
     def figures(self) -> Figures:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.events import EventBuffer
 from eligo.rule import Rule
@@ -114,7 +115,7 @@ class LivingView(View):
             order = np.lexsort((-weight, number))  # stable: ties stay in the order of adding
             starts = np.searchsorted(number, number[order])
             order = order[np.arange(len(order)) - starts < k]
-            yield number[order], _array(ids).take(pa.array(order)), weight[order]
+            yield number[order], _array(ids).take(arrow_of(order)), weight[order]
 
     def _slices(
         self,
@@ -265,6 +266,6 @@ def _listed(ids: Ids) -> list[RuleId]:
 
 def _array(ids: Ids) -> pa.Array:
     if not isinstance(ids, tuple):
-        return pa.array(ids, pa.int64())
+        return arrow_of(ids)
     buffers = [None, pa.py_buffer(ids[0]), pa.py_buffer(ids[1])]
     return pa.Array.from_buffers(pa.large_string(), len(ids[0]) - 1, buffers)

@@ -1,0 +1,49 @@
+"""Arrow and NumPy arrays of one memory, and no pandas."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eligo.arrow import arrow_of, numpy_of, texts_of
+
+
+@settings(deadline=None)
+@given(st.lists(st.booleans(), max_size=40), st.integers(0, 40), st.sampled_from(["bool", "int32", "int64", "float64"]))
+def test_there_and_back(values: list[bool], start: int, kind: str) -> None:
+    array = np.array(values, kind)
+    found = arrow_of(array)
+    assert found.equals(pa.array(array))
+    found.validate(full=True)
+    assert numpy_of(found.slice(start)).tolist() == array[start:].tolist()
+    assert numpy_of(found.slice(0, start)).tolist() == array[:start].tolist()
+    assert arrow_of(array[::2]).to_pylist() == array[::2].tolist()
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=10))
+def test_texts(texts: list[str]) -> None:
+    assert texts_of(texts).equals(pa.array(texts, pa.string()))
+
+
+def test_matching_a_batch_does_not_import_pandas() -> None:
+    pytest.importorskip("pandas")
+    code = """
+import sys, pyarrow as pa, eligo
+from eligo.arrow import arrow_of
+import numpy as np
+numbers = arrow_of(np.arange(5))
+batch = pa.RecordBatch.from_arrays([numbers, numbers.cast(pa.string()), pa.nulls(5, pa.int64())], ["a", "b", "c"])
+for index in ("propagation", "be-tree"):
+    matcher = eligo.Matcher(index)
+    matcher.add_many([(f"r{i}", f"a = {i} or b = '{i}' or c = 3") for i in range(3)])
+    assert matcher.match_batch(batch).num_rows == 3
+    assert matcher.top_batch(batch, 1).num_rows == 3
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
