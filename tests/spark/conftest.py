@@ -1,27 +1,16 @@
-"""One Spark session for the whole run: starting it takes longer than all the tests that use it."""
+"""Rules on disk, and streams that are run to their end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import eligo
-from eligo.spark import find_java, local_session
 
 Rules = Iterable[tuple[Any, ...]]
-
-
-@pytest.fixture(scope="session")
-def session() -> Iterator[Any]:
-    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'eligo[spark]'")
-    if find_java() is None:
-        pytest.skip("Spark needs Java 17 or newer, and there is none")
-    spark = local_session("eligo tests", cores=2, **{"spark.driver.memory": "1g"})
-    yield spark
-    spark.stop()
 
 
 @pytest.fixture
@@ -36,3 +25,17 @@ def snapshot(tmp_path: Path) -> Callable[..., tuple[Any, str]]:
         return matcher, path
 
     return make
+
+
+@pytest.fixture
+def drained(tmp_path: Path) -> Callable[..., list[list[Any]]]:
+    """Run a stream until nothing is left: the rows of each micro-batch. Run again, it goes on where it was."""
+
+    def run(frame: Any, checkpoint: str = "checkpoint") -> list[list[Any]]:
+        batches: list[list[Any]] = []
+        writer = frame.writeStream.foreachBatch(lambda batch, _: batches.append(batch.collect()))
+        writer = writer.option("checkpointLocation", str(tmp_path / checkpoint)).trigger(availableNow=True)
+        assert writer.start().awaitTermination(300)
+        return batches
+
+    return run

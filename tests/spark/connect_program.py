@@ -1,6 +1,7 @@
 """Everything of eligo.spark on a session of Spark Connect; `test_connect.py` runs it in a process of its own.
 
-A process has sessions of one kind, and the other tests have a classic one. Each step prints its name when it is done.
+A process has sessions of one kind, and the other tests have a classic one; the server lies in the JVM of that one. Each
+step prints its name when it is done.
 """
 
 from __future__ import annotations
@@ -17,14 +18,8 @@ from eligo import SnapshotError, spark
 EXPECTED = [(i, rule) for i in range(6) for rule in (1, 2) if (rule == 1 and i >= 3) or (rule == 2 and i % 2 == 0)]
 
 
-def main(folder: Path) -> None:
-    session = (
-        SparkSession.builder.remote("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
-        .getOrCreate()
-    )
+def main(server: str, folder: Path) -> None:
+    session = SparkSession.builder.remote(server).getOrCreate()
     assert "connect" in type(session).__module__, type(session)
     rules = str(folder / "rules")
     frame = session.createDataFrame([(1, "x >= 3"), (2, "kind = 'even'"), (3, "x = and")], "id int, expression string")
@@ -93,4 +88,4 @@ def done(step: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -6,34 +6,42 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-
-from eligo.spark import find_java
 
 pytestmark = pytest.mark.spark
 
 STEPS = ["compile", "match", "match_files", "stream", "register", "errors", "update"]
 
 
-def test_everything_on_connect(tmp_path: Path) -> None:
-    java = find_java()
-    if java is None:
-        pytest.skip("Spark needs Java 17 or newer, and there is none")
-    for module in ("pyspark", "grpc", "grpc_status", "google.rpc", "zstandard"):
+@pytest.fixture(scope="module")
+def server(session: Any) -> Iterator[str]:
+    """A server in the JVM that is running anyway."""
+    jvm, context = session.sparkContext._jvm, session.sparkContext._jsc.sc()
+    service = getattr(jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
+    service = getattr(service, "MODULE$")
+    service.start(context)
+    yield f"sc://127.0.0.1:{service.localPort()}"
+    nothing = jvm.scala.Option.empty()
+    service.stop(nothing, nothing)
+
+
+def test_everything_on_connect(server: str, tmp_path: Path) -> None:
+    for module in ("grpc", "grpc_status", "google.rpc", "zstandard"):
         if importlib.util.find_spec(module.partition(".")[0]) is None:
             pytest.skip(f"Spark Connect needs {module}: pip install 'pyspark[connect]'")
-    environment = {
-        **os.environ,
-        "JAVA_HOME": str(java.home),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_TESTING": "1",  # a free port, instead of one that another server may have
-    }
     program = Path(__file__).with_name("connect_program.py")
+    # Nothing that makes the client start a Java of its own is left to it.
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_", "JAVA_"))}
     ran = subprocess.run(
-        [sys.executable, str(program), str(tmp_path)], env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, str(program), server, str(tmp_path)],
+        env={**kept, "PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert ran.stdout.split() == STEPS, ran.stderr[-4000:]
     assert ran.returncode == 0, ran.stderr[-4000:]

@@ -10,18 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import Run
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]  # which commands use, being active
 
 EVENTS = [{"age": n % 61, "country": ("US", "CA", "FR")[n % 3]} if n % 7 else {"country": "US"} for n in range(2_000)]
 SCHEMA = pa.schema([("age", pa.int64()), ("country", pa.string())])
 
 
 def test_spark_gives_what_the_local_engine_gives(run: Run, rules: str) -> None:
-    pytest.importorskip("pyspark")
-    from eligo.spark import find_java
-
-    if find_java() is None:
-        pytest.skip("Spark needs Java 17 or newer, and there is none")
     pq.write_table(pa.Table.from_pylist(EVENTS, SCHEMA), "events.parquet", row_group_size=300)
     lines = [msgspec.json.encode(event) for event in EVENTS]
     lines[50:50] = [b"", b'{"age": ', b""]
