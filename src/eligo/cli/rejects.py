@@ -87,4 +87,4 @@ def for_shell(message: str) -> str:
 def _line(bad: BadRow) -> str:
     places = [f"line {bad.line}"] if bad.line > 0 else [f"row {bad.row}"] if bad.row >= 0 else []
     places += [] if bad.id is None else [f"rule {bad.id}"]
-    return f"rejected: {', '.join(places) or 'a rule'}: {bad.message}"
+    return f"rejected: {', '.join(places) or 'a row'}: {bad.message}"

@@ -67,7 +67,7 @@ def match_on_spark(
             try:
                 frame = _read(session, origin, event_options)
                 if out is not None and is_folder(out):
-                    return _write_folder(frame, snapshot, origin, out, form, tags)
+                    return _write_folder(frame, snapshot, origin, out, form, tags, refused)
                 refuse_cluster(session)
                 frame = _numbered(frame)
                 starts = _starts(frame, origin)
@@ -100,21 +100,32 @@ def is_folder(out: str) -> bool:
 
 
 def _write_folder(
-    frame: DataFrame, snapshot: str, origin: Source, out: str, form: str, tags: tuple[str, ...] | None
+    frame: DataFrame,
+    snapshot: str,
+    origin: Source,
+    out: str,
+    form: str,
+    tags: tuple[str, ...] | None,
+    refused: Rejects,
 ) -> int:
-    """The events with their matches, written by the workers; nothing passes through this process."""
+    """The events with their matches, written by the workers; nothing but rows that cannot be read comes here."""
     from pyspark.sql import Observation
+    from pyspark.sql import functions as f
 
     from eligo import spark
 
     if "://" not in out and os.path.exists(out):
         raise InputError(f"{out}: is there already; choose another name")
+    events, broken, seen = frame, Observation("eligo broken"), Observation("eligo")
     if origin.format != "parquet":
-        frame = frame.where(frame[_BROKEN].isNull()).drop(_BROKEN)
-    seen = Observation("eligo")
+        counted = frame.observe(broken, f.count(_BROKEN).alias("rows"))
+        events = counted.where(f.col(_BROKEN).isNull()).drop(_BROKEN)
     target = out if "://" in out else os.path.abspath(out)
-    writer = spark.match(frame, snapshot, tags=tags, observe=seen).write
+    writer = spark.match(events, snapshot, tags=tags, observe=seen).write
     writer.format({"ndjson": "json"}.get(form, form)).option("header", True).save(target)
+    if origin.format != "parquet" and broken.get["rows"]:
+        for row in _broken(frame).toLocalIterator():
+            refused.add(BadRow(-1, -1, _unreadable(row[_BROKEN])))
     return int(seen.get["matches"])
 
 
@@ -172,17 +183,19 @@ def _without_broken(frame: DataFrame, origin: Source, starts: Any, refused: Reje
         return frame
     from pyspark.sql.functions import col
 
-    # Spark refuses to look at the column of what cannot be read alone, so another one goes with it.
-    other = next(name for name in frame.columns if name not in (_BROKEN, _NUMBER))
-    broken = frame.where(col(_BROKEN).isNotNull()).select(_NUMBER, _BROKEN, _quoted(other))
-    for row in broken.toLocalIterator():
+    for row in _broken(frame).toLocalIterator():
         number = int(_plain(np.int64(row[_NUMBER]), starts))
-        refused.add(BadRow(number, -1, f"cannot be read: {row[_BROKEN]!r:.80}"))
+        refused.add(BadRow(number, -1, _unreadable(row[_BROKEN])))
     return frame.where(col(_BROKEN).isNull()).drop(_BROKEN)
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _broken(frame: DataFrame) -> DataFrame:
+    """Rows that Spark could not read. It refuses to look at the column of these alone, so all columns go with it."""
+    return frame.where(frame[_BROKEN].isNotNull())
+
+
+def _unreadable(text: str) -> str:
+    return f"cannot be read: {text!r:.80}"
 
 
 def _readable(error: Exception, origin: Source) -> Exception:

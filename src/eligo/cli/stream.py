@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from eligo.cli import options
 from eligo.cli.session import Conf, Master
-from eligo.cli.terminal import plural, say
+from eligo.cli.terminal import FINDINGS, plural, say
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FILES: Final = {"ndjson": "json", "csv": "csv", "parquet": "parquet", "orc": "orc"}
+_TEXT: Final = ("ndjson", "csv")
+_BROKEN: Final = "eligo_broken"  # a column with the text of an event that cannot be read, null for others
+_REJECTS: Final = "eligo_rejects"
+_STOPPED: Final = "an event cannot be read: "
 
 
 def stream_events(
@@ -48,6 +53,10 @@ def stream_events(
     top_k: Annotated[int | None, typer.Option(min=1, help="Only so many matches of an event, by weight.")] = None,
     tags: options.TagValues = None,
     output_format: Annotated[str, typer.Option(help="parquet, ndjson, csv or orc.")] = "parquet",
+    on_error: Annotated[
+        str,
+        typer.Option(metavar="collect|raise", help="Events that cannot be read: count them and go on, or stop."),
+    ] = "collect",
     batches: Annotated[
         bool, typer.Option("--batches", help="A folder for each micro-batch instead of Spark's file sink.")
     ] = False,
@@ -58,6 +67,8 @@ def stream_events(
 
     New versions of the rules are taken up between micro-batches. A line on stderr for each micro-batch says how many
     events and matches it had, and which version.
+
+    Events that cannot be read are left out and counted in that line; the exit code is then 1.
     """
     from eligo.cli.files import InputError, is_snapshot
     from eligo.cli.session import spark_session
@@ -67,14 +78,17 @@ def stream_events(
         raise InputError(f"{rules}: is no compiled rule set: `eligo compile --engine spark` makes one")
     if output_format not in _FILES:
         raise InputError(f"unknown format {output_format!r}: --output-format is one of {', '.join(_FILES)}")
+    if on_error not in ("collect", "raise"):
+        raise InputError(f"--on-error is collect or raise, not {on_error!r}")
     settings = _triggered(trigger)
+    refused = 0
     with spark_session("eligo stream", master, conf) as session:
         from pyspark.errors import PySparkException
 
         try:
             events = _events(session, source, format, schema, dict(_pair(text) for text in source_option or ()))
             matched = match(
-                events,
+                readable(events, on_error),
                 rules,
                 keep=keep,
                 output="array" if array else "exploded",
@@ -88,87 +102,150 @@ def stream_events(
                 writer = writer.foreachBatch(BatchWriter(out, form, checkpoint=_place(checkpoint)))
             else:
                 writer = writer.format(form).option("path", _place(out))
-            _follow(writer.start())
+            refused = _follow(writer.start())
         except PySparkException as error:
             found = reason(error)
-            raise InputError(f"{source}: {str(found).strip().splitlines()[0]}") from error
+            raise InputError(f"{source}: {_sentence(str(found))}") from error
+    if refused:
+        raise typer.Exit(FINDINGS)
 
 
 def _events(session: SparkSession, source: str, form: str, schema: str | None, given: dict[str, str]) -> DataFrame:
-    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
 
     from eligo.cli.files import InputError
 
+    kind: Any = StructType.fromDDL(schema) if schema is not None else None
     if form in _FILES:
-        if schema is None:
-            schema = _found_schema(session, source, form, given)
-        return session.readStream.schema(schema).options(**given).format(_FILES[form]).load(_place(source))
+        if kind is None:
+            kind = _found_schema(session, source, form, given)
+        reader = session.readStream
+        if form in _TEXT:
+            kind = StructType([*kind.fields, _broken_field()])
+            reader = reader.option("columnNameOfCorruptRecord", _BROKEN)
+            if form == "csv":  # else Spark does not look at columns that nobody asks for
+                reader = reader.option("columnPruning", False)
+        return reader.schema(kind).options(**given).format(_FILES[form]).load(_place(source))
     if form == "kafka":
         servers, slash, topic = source.partition("/")
-        if not slash or schema is None:
+        if not slash or kind is None:
             raise InputError("a kafka SOURCE is host:port/topic, and --schema says what the JSON of its values holds")
-        reader = session.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-        values = reader.option("subscribe", topic).options(**given).load()
-        return values.select(f.from_json(f.col("value").cast("string"), schema).alias("event")).select("event.*")
+        values = session.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+        return of_json(values.option("subscribe", topic).options(**given).load(), kind)
     if form == "redis":
-        from pyspark.sql.types import StructType
-
         from eligo.spark import RedisStreams
 
         session.dataSource.register(RedisStreams)
         entries = session.readStream.format("redis-streams").options(**{"keys": source, **given}).load()
-        if schema is None:
-            return entries
-        kind: Any = StructType.fromDDL(schema)
-        typed = [f.col("fields")[field.name].try_cast(field.dataType).alias(field.name) for field in kind.fields]
-        return entries.select("key", "id", "at", *typed)
+        return entries if kind is None else of_fields(entries, kind)
     reader = session.readStream.format(form).options(**given)
     return (reader.schema(schema) if schema is not None else reader).load()
+
+
+def _broken_field() -> Any:
+    from pyspark.sql.types import StringType, StructField
+
+    return StructField(_BROKEN, StringType())
+
+
+def of_json(rows: DataFrame, kind: Any) -> DataFrame:
+    """Events of JSON in the column `value`; what is no object of that kind goes into the column of broken ones."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
+
+    text = f.col("value").cast("string")
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BROKEN}
+    event = f.from_json(text, StructType([*kind.fields, _broken_field()]), options)
+    broken = f.when(f.col("event").isNull(), f.coalesce(text, f.lit(""))).otherwise(f.col(f"event.{_BROKEN}"))
+    fields = [f.col("event").getField(field.name).alias(field.name) for field in kind.fields]
+    return rows.select("value", event.alias("event")).select(*fields, broken.alias(_BROKEN))
+
+
+def of_fields(entries: DataFrame, kind: Any) -> DataFrame:
+    """Events of text in the map `fields`; those with text that is not of its field's type are broken."""
+    from pyspark.sql import functions as f
+
+    text = {field.name: f.col("fields")[field.name] for field in kind.fields}
+    typed = {field.name: text[field.name].try_cast(field.dataType) for field in kind.fields}
+    wrong = [f.when(typed[name].isNull(), f.concat(f.lit(f"{name}: "), text[name])) for name in text]
+    columns = [column.alias(name) for name, column in typed.items()]
+    return entries.select("key", "id", "at", *columns, f.coalesce(*wrong, f.lit(None)).cast("string").alias(_BROKEN))
+
+
+def readable(events: DataFrame, on_error: str) -> DataFrame:
+    """The events that could be read; the others are counted, or stop the query."""
+    from pyspark.sql import functions as f
+
+    if _BROKEN not in events.columns:
+        return events
+    broken, text = f.col(_BROKEN), f.substring(_BROKEN, 1, 80)
+    if on_error == "raise":
+        stop = f.raise_error(f.concat(f.lit(_STOPPED), text)).cast("boolean")
+        good = events.where(f.when(broken.isNull(), True).otherwise(stop))
+    else:
+        seen = events.observe(_REJECTS, f.count(broken).alias("rejects"), f.min(text).alias("example"))
+        good = seen.where(broken.isNull())
+    return good.drop(_BROKEN)
+
+
+def _sentence(text: str) -> str:
+    """The first line of an error, or what an event that cannot be read was."""
+    found = re.search(f"{_STOPPED}.*", text)
+    return found[0].strip() if found else text.strip().splitlines()[0]
 
 
 def _found_schema(session: SparkSession, source: str, form: str, given: dict[str, str]) -> Any:
     """The schema of the files that are there."""
     from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
 
     from eligo.cli.files import InputError
 
-    reader = session.read.options(**given)
+    reader = session.read.option("columnNameOfCorruptRecord", _BROKEN).options(**given)
     if form == "csv":
         reader = reader.option("inferSchema", True)
     try:
-        return reader.format(_FILES[form]).load(_place(source)).schema
+        found = reader.format(_FILES[form]).load(_place(source)).schema
     except PySparkException as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"{source}: there are no files that tell the columns; give --schema ({first})") from None
+    return StructType([field for field in found.fields if field.name != _BROKEN])
 
 
-def _follow(query: Any) -> None:
-    """Say how it goes until it ends; an interrupt ends it after the batch under way."""
-    seen = -1
+def _follow(query: Any) -> int:
+    """Say how it goes until it ends; an interrupt ends it after the batch under way. How many events were left out."""
+    seen, refused = -1, 0
     try:
         while query.isActive:
             query.awaitTermination(0.5)
-            seen = _say_progress(query, seen)
+            seen, refused = _say_progress(query, seen, refused)
     except KeyboardInterrupt:
         query.stop()
-    _say_progress(query, seen)
+    _, refused = _say_progress(query, seen, refused)
     error = query.exception()
     if error is not None:
         raise error
+    return refused
 
 
-def _say_progress(query: Any, seen: int) -> int:
+def _say_progress(query: Any, seen: int, refused: int) -> tuple[int, int]:
     for progress in query.recentProgress:
         if progress.batchId <= seen or not progress.numInputRows:
             continue
         seen = progress.batchId
         figures = progress.observedMetrics.get("eligo")
+        bad = progress.observedMetrics.get(_REJECTS)
         matches = getattr(figures, "matches", None) or 0
+        rejects = getattr(bad, "rejects", None) or 0
         version = getattr(figures, "version_max", None)
-        words = f"batch {seen}: {plural(progress.numInputRows, 'event')}, {plural(int(matches), 'match')}"
-        took = f"{progress.durationMs.get('triggerExecution', 0) / 1000:.1f} s"
-        say(", ".join([words, *([f"version {version}"] if version is not None else []), took]))
-    return seen
+        if rejects:
+            say(f"rejected: batch {seen}: {plural(rejects, 'event')} cannot be read, such as {bad.example!r}")
+        words = [f"batch {seen}: {plural(progress.numInputRows, 'event')}", plural(int(matches), "match")]
+        words += [plural(rejects, "reject")] if rejects else []
+        words += [f"version {version}"] if version is not None else []
+        say(", ".join([*words, f"{progress.durationMs.get('triggerExecution', 0) / 1000:.1f} s"]))
+        refused += rejects
+    return seen, refused
 
 
 def _triggered(trigger: str) -> dict[str, Any]:

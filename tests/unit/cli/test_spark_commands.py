@@ -1,41 +1,20 @@
-"""`compile`, `match` and `stream` on Spark, and the same under spark-submit."""
+"""`compile`, `match` and `stream` on Spark."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command_line import EVENTS, EXPECTED, RULES, Run, ndjson
+from command_line import EXPECTED, RULES, Run, ndjson
 
 import eligo
 
-pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[Any]:
-    """One session for all commands of this file, which use the one that is active."""
-    pytest.importorskip("pyspark")
-    from pyspark.sql import SparkSession
-
-    from eligo.spark import find_java, local_session
-
-    if find_java() is None:
-        pytest.skip("Spark needs Java 17 or newer, and there is none")
-    there = SparkSession.getActiveSession()
-    yield there or local_session("eligo tests", cores=2)
-    if there is None:
-        active = SparkSession.getActiveSession()
-        if active is not None:
-            active.stop()
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("session")]  # which commands use, being active
 
 
 def test_compile_match_and_stream(run: Run, rules: str, events: str) -> None:
@@ -59,6 +38,10 @@ def test_compile_match_and_stream(run: Run, rules: str, events: str) -> None:
         (12, "minors", 1), (20, "adults", 1), (30, "no country", 1),
     ]  # fmt: skip
     assert run("match", "r.eligo", events, "--engine", "spark", "-o", "matched/").code == 2
+    ndjson("broken.ndjson", ['{"age": 12, "country": "CA"}', '{"age": '])
+    done = run("match", "r.eligo", "broken.ndjson", "--engine", "spark", "-o", "partly/")
+    assert (done.code, "1 match, 1 reject" in done.err) == (1, True), done.err
+    assert "rejected: a row: cannot be read" in done.err
 
     Path("incoming").mkdir()
     os.rename(events, "incoming/1.json")
@@ -68,16 +51,46 @@ def test_compile_match_and_stream(run: Run, rules: str, events: str) -> None:
     assert "batch 0: 4 events, 3 matches, version 1" in done.err
     ndjson("rules2.ndjson", [*RULES, {"id": "old", "expression": "age >= 40"}])  # type: ignore[list-item]
     assert run("compile", "rules2.ndjson", "-o", "r.eligo", "--engine", "spark").code == 0
-    ndjson("incoming/2.json", [{"age": 50, "country": "FR"}])
+    ndjson("incoming/2.json", ['{"age": 50, "country": "FR"}', '{"age": 51, "cou', '{"age": "many"}'])
+    stream += ("--schema", "age bigint, country string")  # what is there would make the age a text
     done = run(*stream, "-o", "streamed", "--keep", "age")
-    assert "batch 1: 1 event, 1 match, version 2" in done.err, done.err
+    assert "batch 1: 3 events, 1 match, 2 rejects, version 2" in done.err, done.err
+    assert 'rejected: batch 1: 2 events cannot be read, such as \'{"age": ' in done.err
+    assert done.code == 1
     rows = pq.ParquetDataset("streamed", filters=None).read().to_pylist()
     assert sorted((row["age"], row["rule"], row["rules_version"]) for row in rows) == [
         (12, "minors", 1), (20, "adults", 1), (30, "no country", 1), (50, "old", 2),
     ]  # fmt: skip
-    other = run(*stream[:6], "cp2", *stream[7:], "-o", "batches", "--batches", "--array", "--top-k", 1)
+    again = (*stream, "--batches", "--array", "--top-k", 1, "--on-error", "raise")  # the last --checkpoint counts
+    other = run(*again, "-o", "batches", "--checkpoint", "cp2")
+    assert (other.code, "incoming: an event cannot be read: {" in other.err) == (2, True), other.err
+    assert not [name for name in os.listdir("batches") if name.startswith("batch=")]
+    os.unlink("incoming/2.json")
+    ndjson("incoming/3.json", [{"age": 50, "country": "FR"}])
+    other = run(*again, "-o", "others", "--checkpoint", "cp3")
     assert other.code == 0, other.err
-    assert sorted(name for name in os.listdir("batches") if name.startswith("batch=")) == ["batch=0"]
+    assert sorted(name for name in os.listdir("others") if name.startswith("batch=")) == ["batch=0"]
+
+
+def test_events_that_are_no_json(session: Any) -> None:
+    """What a Kafka topic and a Redis stream may hold."""
+    from pyspark.sql.types import StructType
+
+    from eligo.cli.stream import of_fields, of_json, readable
+
+    kind = StructType.fromDDL("age int, name string")
+    texts = ['{"age": 1, "name": "a", "more": 0}', "{}", "", "no", None, "[1]", '{"age": "x"}', '"age"', '{"age": 2']
+    rows = session.createDataFrame([(text,) for text in texts], "value string").selectExpr("cast(value as binary)")
+    found = of_json(rows, kind).collect()
+    assert [row.eligo_broken is None for row in found] == [True, True] + 7 * [False]
+    assert [tuple(row) for row in readable(of_json(rows, kind), "collect").collect()] == [(1, "a"), (None, None)]
+    with pytest.raises(Exception, match="an event cannot be read"):
+        readable(of_json(rows, kind), "raise").collect()
+
+    entries = [("k", "1", None, {"age": "5", "name": "b"}), ("k", "2", None, {"age": "old"}), ("k", "3", None, {})]
+    frame = session.createDataFrame(entries, "key string, id string, at timestamp, fields map<string, string>")
+    assert [row.eligo_broken for row in of_fields(frame, kind).collect()] == [None, "age: old", None]
+    assert [row.id for row in readable(of_fields(frame, kind), "collect").collect()] == ["1", "3"]
 
 
 def test_rules_that_are_rejected(run: Run) -> None:
@@ -134,24 +147,3 @@ def test_a_cluster_writes_a_folder() -> None:
 
     with pytest.raises(InputError, match="end OUT with a slash"):
         refuse_cluster(Elsewhere())  # type: ignore[arg-type]
-
-
-def test_under_spark_submit(run: Run, rules: str, events: str) -> None:
-    from eligo.spark import require_java
-
-    submit = Path(sys.executable).parent / "spark-submit"
-    if not submit.exists():
-        pytest.skip("PySpark has no spark-submit here")
-    program = run("submit-path").text.strip()
-    run("compile", rules, "-o", "r.eligo")
-    command = [submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", program]
-    done = subprocess.run(
-        [*command, "match", "r.eligo", events, "--engine", "spark", "-o", "out.ndjson"],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(require_java().home),
-             "SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True, text=True, timeout=180,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = [json.loads(line) for line in Path("out.ndjson").read_text().splitlines()]
-    assert [(row["event"], row["rule"]) for row in found] == EXPECTED
-    assert len(EVENTS) == 4
