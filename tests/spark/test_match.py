@@ -211,3 +211,24 @@ def test_an_instant_is_the_same_in_every_session_time_zone(session: Any, snapsho
         assert spark.match(events, path).selectExpr("rule", "unix_seconds(at) as s").collect() == [("r", 1782907200)]
     finally:
         session.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_setting_that_makes_arrays_slow_is_warned_of_once(
+    session: Any, snapshot: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "spark.sql.execution.arrow.maxBytesPerBatch"
+    _, path = snapshot([("r", "x contains any (1)")])
+    events = session.createDataFrame([([1], "a")], "x array<int>, city string")
+    before = session.conf.get(name)
+    with caplog.at_level("WARNING", logger="eligo.spark"):
+        spark.match(events, path)
+        assert name not in caplog.text
+        session.conf.set(name, "64MB")
+        try:
+            spark.match(events.selectExpr("cast(null as int) as y"), path)
+            assert name not in caplog.text
+            for _ in range(2):
+                spark.match(events, path, keep=["city"])
+        finally:
+            session.conf.set(name, before)
+    assert caplog.text.count(f"{name} is 64MB") == 1

@@ -9,18 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import eligo
 from eligo import SnapshotError, spark
+from eligo.spark import current
 from eligo.spark.changes import apply_rows
 from eligo.spark.update import publish_changes
+from eligo.store.versions import current_line
+from unit.store.making import Maker
 
 pytestmark = pytest.mark.spark
-
-
-def compiled(session: Any, path: str, rules: list[tuple[Any, str]]) -> None:
-    spark.compile_rules(session.createDataFrame(rules, "id string, expression string"), path)
 
 
 @contextmanager
@@ -39,30 +40,33 @@ def publishing_markers(path: str, versions: int, every: float) -> Iterator[threa
     thread.join()
 
 
+def write(folder: Path, name: str, first: int, rows: int) -> None:
+    """A file of events."""
+    folder.mkdir(exist_ok=True)
+    numbers = range(first, first + rows)
+    pq.write_table(pa.table({"x": numbers, "city": [f"c{n}" for n in numbers]}), folder / f"{name}.parquet")
+
+
+def reading(session: Any, folder: Path) -> Any:
+    return session.readStream.schema("x long, city string").option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
 def run_under_publications(
-    session: Any, tmp_path: Path, files: int, rows: int, versions: int, every: float
+    session: Any, drained: Any, tmp_path: Path, files: int, rows: int, versions: int, every: float
 ) -> list[list[Any]]:
     """Run a stream of files while versions are published; for each batch its rows (x, rule, rules_version)."""
     path = str(tmp_path / "rules [1]{a}")  # letters that mean something to Spark
-    compiled(session, path, [("m1", "x >= 0"), *((f"r{i}", f"x = {i}") for i in range(50))])
+    rules = [("m1", "x >= 0"), *((f"r{i}", f"x = {i}") for i in range(50))]
+    spark.compile_rules(session.createDataFrame(rules, "id string, expression string"), path)
     source = tmp_path / "events"
-    session.range(files * rows).selectExpr("id as x").repartition(files).write.parquet(str(source))
-    stream = session.readStream.schema("x long").option("maxFilesPerTrigger", 1).parquet(str(source))
-    batches: list[list[Any]] = []
-
-    def keep(frame: Any, number: int) -> None:
-        assert number == len(batches)
-        batches.append(frame.where("rule like 'm%'").collect())
-
-    answer = spark.match(stream, path)
+    for file in range(files):
+        write(source, str(file), file * rows, rows)
+    answer = spark.match(reading(session, source), path, keep=["x"]).where("rule like 'm%'")
     with publishing_markers(path, versions, every) as publisher:
-        query = answer.writeStream.foreachBatch(keep).trigger(availableNow=True).start()
-        query.awaitTermination(300)
+        batches: list[list[Any]] = drained(answer)
     publisher.join()
-    # One more batch: the last version is reached.
-    last = session.readStream.schema("x long").parquet(str(source))
-    query = spark.match(last, path).writeStream.foreachBatch(lambda frame, _: keep(frame, len(batches)))
-    query.trigger(availableNow=True).start().awaitTermination(120)
+    write(source, "last", 0, rows)  # one more batch: the last version is reached
+    batches += drained(answer)
     assert len(eligo.open(path)) == 51
     return batches
 
@@ -81,43 +85,65 @@ def check(batches: list[list[Any]], files: int, rows: int, last: int) -> int:
     return len(set(seen))
 
 
-def test_versions_come_between_batches(session: Any, tmp_path: Path) -> None:
-    batches = run_under_publications(session, tmp_path, files=8, rows=40, versions=12, every=0.3)
-    assert check(batches, 8, 40, 12) >= 3
+def test_versions_come_between_batches(session: Any, drained: Any, tmp_path: Path) -> None:
+    batches = run_under_publications(session, drained, tmp_path, files=6, rows=40, versions=12, every=0.3)
+    assert check(batches, 6, 40, 12) >= 3
 
 
 @pytest.mark.slow
-def test_a_hundred_versions_under_load(session: Any, tmp_path: Path) -> None:
-    batches = run_under_publications(session, tmp_path, files=60, rows=20_000, versions=100, every=0.3)
+def test_a_hundred_versions_under_load(session: Any, drained: Any, tmp_path: Path) -> None:
+    batches = run_under_publications(session, drained, tmp_path, files=60, rows=20_000, versions=100, every=0.3)
     assert check(batches, 60, 20_000, 100) >= 20
 
 
-def test_a_version_that_asks_for_a_column_which_is_not_sent(session: Any, tmp_path: Path) -> None:
-    path, source = str(tmp_path / "rules"), str(tmp_path / "events")
-    compiled(session, path, [("r", "x = 1")])
-    session.createDataFrame([(1, "a"), (2, "b")], "x int, city string").write.parquet(source)
-    stream = session.readStream.schema("x int, city string").parquet(source)
-    narrow = spark.match(stream, path, columns="named")
-    wide = spark.match(stream, path)
-    changes = session.createDataFrame([("s", "city = 'b' and country is null")], "id string, expression string")
-    spark.update_rules(path, changes)
-    found: list[Any] = []
-    query = wide.writeStream.foreachBatch(lambda frame, _: found.extend(frame.collect())).trigger(availableNow=True)
-    query.start().awaitTermination(120)
-    assert sorted((row.x, row.rule, row.rules_version) for row in found) == [(1, "r", 2), (2, "s", 2)]
-    query = narrow.writeStream.format("noop").trigger(availableNow=True).start()
+@pytest.fixture
+def rules(tmp_path: Path) -> Maker:
+    """A rule set of one version, and events in the folder beside it."""
+    maker = Maker(tmp_path / "rules")
+    maker.matcher.add("r", "x = 1")
+    maker.publish()
+    write(tmp_path / "events", "0", 1, 2)
+    return maker
+
+
+def test_what_is_fixed_when_a_query_is_planned(session: Any, drained: Any, rules: Maker, tmp_path: Path) -> None:
+    stream = reading(session, tmp_path / "events")
+    narrow = spark.match(stream, rules.path, columns="named")
+    wide = spark.match(stream, rules.path)
+    pinned = spark.match(stream, rules.path, version=1)
+    rules.matcher.add("s", "city = 'c2' and country is null")
+    rules.publish()
+    for answer, expected in ((pinned, [(1, "r", 1)]), (wide, [(1, "r", 2), (2, "s", 2)])):
+        (found,) = drained(answer, checkpoint=f"checkpoint-{len(expected)}")
+        assert sorted((row.x, row.rule, row.rules_version) for row in found) == expected
     with pytest.raises(Exception, match="looks at 'city'") as failed:
-        query.awaitTermination(120)
+        drained(narrow, checkpoint="checkpoint-narrow")
     assert isinstance(spark.reason(failed.value), SnapshotError)
 
 
-def test_a_stream_may_stay_with_one_version(session: Any, tmp_path: Path) -> None:
-    path, source = str(tmp_path / "rules"), str(tmp_path / "events")
-    compiled(session, path, [("r", "x = 1")])
-    session.createDataFrame([(1,), (2,)], "x int").write.parquet(source)
-    pinned = spark.match(session.readStream.schema("x int").parquet(source), path, version=1)
-    spark.update_rules(path, session.createDataFrame([("s", "x = 2")], "id string, expression string"))
-    found: list[Any] = []
-    query = pinned.writeStream.foreachBatch(lambda frame, _: found.extend(frame.collect())).trigger(availableNow=True)
-    query.start().awaitTermination(120)
-    assert [(row.x, row.rule, row.rules_version) for row in found] == [(1, "r", 1)]
+def test_an_older_version_is_not_taken(
+    session: Any, drained: Any, rules: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a machine sees an old CURRENT: the query stops, and goes on when it is right again."""
+    monkeypatch.setattr(current, "PATIENCE", 0.5)
+    rules.matcher.add("s", "x = 2")
+    rules.publish()
+    answer = spark.match(reading(session, tmp_path / "events"), rules.path, keep=["x"])
+
+    def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            (query, number) = current._micro_batch() or ("", -1)
+            columns = [batch.column(0), pa.array([query] * len(batch)), pa.array([number] * len(batch), pa.int64())]
+            yield pa.RecordBatch.from_arrays(columns, ["version", "query", "batch"])
+
+    seen = answer.select("rules_version").mapInArrow(place, "version long, query string, batch long")
+    ((first, *_),) = drained(seen)
+    assert (first.version, first.batch) == (2, 0)
+    write(tmp_path / "events", "1", 1, 2)
+    (rules.path / "CURRENT").write_text(current_line(1) + "\n")
+    with pytest.raises(Exception, match="has used version 2 before") as failed:
+        drained(seen)
+    assert isinstance(spark.reason(failed.value), SnapshotError)
+    (rules.path / "CURRENT").write_text(current_line(2) + "\n")
+    ((again, *_),) = drained(seen)
+    assert (again.version, again.query, again.batch) == (2, first.query, 1)

@@ -143,6 +143,15 @@ def is_comparable(kind: DataType) -> bool:
     return numeric or isinstance(kind, (*plain, types.NullType))
 
 
+def holds_lists(kind: DataType | None) -> bool:
+    """Whether there is an array or a map in values of this type."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType):
+        return any(holds_lists(field.dataType) for field in kind.fields)
+    return isinstance(kind, ArrayType | MapType)
+
+
 def _paths(kind: DataType | None, name: str) -> Iterator[tuple[tuple[str, ...], DataType]]:
     """Every way to read a dotted name: as one name, or as a name inside a struct or map, each with the type found."""
     from pyspark.sql.types import VariantType

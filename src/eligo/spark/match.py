@@ -2,8 +2,8 @@
 
     events ─ select kept columns and those that rules name ─ mapInArrow(worker.run) ─ kept columns, rule, version
 
-In a stream the version of a micro-batch comes with its events, as a column: Spark reads the file CURRENT once for each
-micro-batch, as the small side of a join. So a batch sees one version, and never an older one than the batch before.
+In a stream the version of a micro-batch comes with its events, as a column: the file CURRENT is read once for each, as
+the small side of a join (`current.py`). So a micro-batch sees one version.
 """
 
 from __future__ import annotations
@@ -11,27 +11,43 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
-from eligo.spark.event_columns import Path, column_names, column_of, few, leaves_of, paths_of, quoted, sent_columns
-from eligo.spark.preflight import check_once, folder_of, local_url
+from eligo.spark.current import with_version
+from eligo.spark.event_columns import (
+    Path,
+    column_names,
+    column_of,
+    few,
+    holds_lists,
+    leaves_of,
+    paths_of,
+    quoted,
+    sent_columns,
+    type_at,
+)
+from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.rule_sets import Facts, Source, facts
 from eligo.spark.shards import matched_by, spread
 from eligo.spark.worker import Plan
-from eligo.store.versions import CURRENT
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+    from pyspark.sql import DataFrame, Observation, SparkSession
     from pyspark.sql.types import StructType
 
 log = logging.getLogger("eligo.spark")
 
 _FEW_COLUMNS: Final = 32  # of a stream: so many are all sent, whether rules name them already or not
+_BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+_UNMEASURED: Final = 2**31 - 1  # the one value of it at which Spark does not look how large a batch is
 VERSION: Final = "rules_version"
+
+_warned: set[str] = set()  # applications that were told of this setting
 
 
 def match(
@@ -84,11 +100,13 @@ def match(
     sent = sent_columns(schema, plan.kept, _attributes(schema, found, columns, bool(following)))
     plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + bool(following))
     selected = [column_of(path) for path in sent.paths]
+    if any(holds_lists(type_at(schema, path)) for path in sent.paths):
+        _warn_of_measuring(events_df.sparkSession)
     if following:
-        events_df, at = with_version(events_df, folder)
+        events_df, at = with_version(events_df, folder, found.version)
         selected.append(at)
         source = replace(plan.source, version=0, manifest="", schema=schema.json(), sent=sent.names)
-        plan = replace(plan, source=source, version_place=len(sent.paths))
+        plan = replace(plan, source=source, version_place=len(sent.paths), version_least=found.version)
     names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
     return matched(chosen, schema, plan, found, key, memory, observe)
@@ -134,8 +152,9 @@ def matched(
 ) -> DataFrame:
     """The answer of a plan that is complete; `chosen` is what goes to the workers."""
     answer = answer_schema(schema, plan)
-    if len(found.shard_bytes) > 1 and sum(found.shard_bytes) > memory:
-        answers = spread(chosen, plan, answer, found.shard_bytes, key, memory)
+    plan = replace(plan, source=replace(plan.source, memory=memory))
+    if len(found.shard_bytes) > 1 and found.bytes > memory:
+        answers = spread(chosen, plan, answer, found, key, memory)
     else:
         answers = matched_by(chosen, plan, answer)
     return _observed(answers, observe, plan)
@@ -164,20 +183,26 @@ def warn_of_absence(schema: StructType, found: Facts) -> None:
         )
 
 
-def with_version(events_df: DataFrame, folder: str) -> tuple[DataFrame, Column]:
-    """The events of a stream, joined with what CURRENT says when a micro-batch is planned; and the version's column."""
-    from pyspark.sql import functions as f
+def _warn_of_measuring(session: SparkSession) -> None:
+    """Below its highest value this setting has Spark measure a batch after each row, which for lists takes long."""
+    from pyspark.errors import PySparkException
 
-    name = "eligo_version"
-    text = events_df.sparkSession.read.text(local_url(os.path.join(folder, CURRENT)))
-    digits = f.substring("value", 1, 20)
-    checksum = f.lpad(f.lower(f.hex(f.crc32(digits.cast("binary")))), 8, "0")
-    whole = f.concat_ws(" ", digits, checksum) == f.col("value")
-    message = f.lit(f"{folder}/{CURRENT} is damaged: compile the rules again")
-    version = f.when(whole, digits.cast("bigint")).otherwise(f.raise_error(message).cast("bigint"))
-    # An aggregate has one row even of an empty file: no event is lost in the join.
-    current = text.agg(f.max("value").alias("value")).select(f.when(f.col("value").isNotNull(), version).alias(name))
-    return events_df.crossJoin(f.broadcast(current)), f.col(name)
+    try:
+        value = session.conf.get(_BATCH_BYTES) or ""
+    except PySparkException:  # this Spark has no such setting, and measures nothing
+        return
+    found = re.fullmatch(r"(\d+)([kmgtp]?)b?", value.strip().lower())
+    application = session.conf.get("spark.app.id", None) or str(id(session))
+    if found is None or int(found[1]) << 10 * " kmgtp".index(found[2] or " ") >= _UNMEASURED or application in _warned:
+        return
+    _warned.add(application)
+    log.warning(
+        "columns of arrays or maps are sent to Python and %s is %s, so that Spark measures each batch after every row, "
+        "which is slow for them: set it to %db; batches are still bounded by their rows",
+        _BATCH_BYTES,
+        value,
+        _UNMEASURED,
+    )
 
 
 def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan) -> DataFrame:

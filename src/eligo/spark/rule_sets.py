@@ -1,7 +1,12 @@
 """Rule sets as queries name them: a plain snapshot by its content, one with versions by the number of a version.
 
     Source      what travels inside a query
-    opened      the matcher of it, in a worker: opened once, memory-mapped, a few of them kept
+    opened      the matcher of it, in a worker: opened once, memory-mapped, a few of them kept:
+
+    (source, version) → matcher, files with their sizes       least recently used first
+
+At most four are kept; of the shards that a query goes through one after another, one; and together no more bytes than
+the query's `memory`, where files that several versions share count once. The last one opened always stays.
 
 A query never mixes two: a plain snapshot that was replaced is refused, a version is the same for ever.
 """
@@ -13,17 +18,16 @@ import os
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import eligo
 from eligo.errors import SnapshotError
+from eligo.store.arrays import ArrayFile
 from eligo.store.opening import open_held
 from eligo.store.snapshot import MANIFEST
-from eligo.store.versions import hold, is_versioned, manifest_path
+from eligo.store.versions import Content, hold, is_versioned, manifest_path
 
-# A worker lives for many queries. Rules are memory-mapped, so a few open sets cost next to nothing.
-_OPEN: Final = 4
-_matchers: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+_OPEN: Final = 4  # a worker lives for many queries
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,20 @@ class Source:
     path: str
     manifest: str = ""  # of a plain snapshot the content hash that the driver saw, of a version the job that made it
     version: int = 0  # 0: a plain snapshot, or the version comes with the events
-    shards: tuple[int, ...] | None = None  # some only
+    shards: tuple[int, ...] | None = None  # some only: a query goes through them one after another
+    memory: int = 0  # bytes of rules that a process keeps open, 0: any
     # In a stream, where rules change and columns do not: the events' schema as JSON, and the attributes that are sent.
     schema: str = field(default="", repr=False)
     sent: frozenset[str] = frozenset()
+
+
+class _Open(NamedTuple):
+    matcher: Any
+    identity: tuple[int, int, int] | None  # of a version: which file its manifest is
+    files: dict[str, int]
+
+
+_matchers: OrderedDict[tuple[Source, int, bool], _Open] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,12 @@ class Facts:
     version: int  # 0: a plain snapshot
     manifest: str
     shard_bytes: tuple[int, ...]  # of a set with versions
+    shared_bytes: int  # of its strings, which every shard needs, and of its deltas
+
+    @property
+    def bytes(self) -> int:
+        """All that a process maps which has all shards."""
+        return sum(self.shard_bytes) + self.shared_bytes
 
 
 def facts(path: str, version: int | None, check: bool) -> Facts:
@@ -57,7 +77,7 @@ def facts(path: str, version: int | None, check: bool) -> Facts:
         manifest = manifest_hash(path)
         matcher = eligo.open(path, version=version)
         integers = str(matcher.rule_type) == "int64"
-        return Facts(matcher.attributes, matcher.multi, integers, 0, manifest, ())
+        return Facts(matcher.attributes, matcher.multi, integers, 0, manifest, (), 0)
     if check:
         open_held(path, version).held.close()
     with hold(path, version) as held:
@@ -69,7 +89,14 @@ def facts(path: str, version: int | None, check: bool) -> Facts:
             content.version,
             content.job,
             tuple(part.segment.size for part in content.shards),
+            sum(file.size for file in _shared(content)),
         )
+
+
+def _shared(content: Content) -> list[ArrayFile]:
+    """The files of a version that are of no shard."""
+    dead = [content.dead] if content.dead is not None else []
+    return [content.strings, *dead, *(part.segment for part in content.deltas)]
 
 
 def manifest_hash(path: str) -> str:
@@ -90,13 +117,24 @@ def opened(source: Source, version: int, integers: bool) -> Any:
     """The matcher of a version (0: of the plain snapshot that the query was planned with)."""
     key = (source, version, integers)
     found = _matchers.get(key)
-    if found is None or (version and found[1] != _identity(source.path, version)):
-        found = _open(source, version, integers)
-        _matchers[key] = found
-        while len(_matchers) > _OPEN:
+    if found is None or (version and found.identity != _identity(source.path, version)):
+        _matchers.pop(key, None)
+        if source.shards is not None:  # those of another pass are closed before this one is opened
+            for other in [other for other in _matchers if other[0].shards is not None]:
+                del _matchers[other]
+        found = _matchers[key] = _open(source, version, integers)
+        while len(_matchers) > _OPEN or (source.memory and len(_matchers) > 1 and _mapped() > source.memory):
             _matchers.popitem(last=False)
     _matchers.move_to_end(key)
-    return found[0]
+    return found.matcher
+
+
+def _mapped() -> int:
+    """Bytes of all files that are open."""
+    files: dict[str, int] = {}
+    for found in _matchers.values():
+        files.update(found.files)
+    return sum(files.values())
 
 
 def _identity(path: str, version: int) -> tuple[int, int, int] | None:
@@ -108,12 +146,13 @@ def _identity(path: str, version: int) -> tuple[int, int, int] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
-def _open(source: Source, version: int, integers: bool) -> tuple[Any, tuple[int, int, int] | None]:
+def _open(source: Source, version: int, integers: bool) -> _Open:
     if not version:
         _refuse_another(source.path, source.manifest)
         matcher = eligo.open(source.path)
         _refuse_another(source.path, source.manifest)  # replaced while it was being opened
-        return matcher, None
+        sizes = {entry.path: entry.stat().st_size for entry in os.scandir(source.path) if entry.is_file()}
+        return _Open(matcher, None, sizes)
     identity = _identity(source.path, version)
     found = open_held(source.path, version, shards=source.shards)
     matcher = found.matcher
@@ -129,24 +168,29 @@ def _open(source: Source, version: int, integers: bool) -> tuple[Any, tuple[int,
             f"version {version} of {source.path!r} has ids of another kind than this query was planned with: start it "
             "again"
         )
-    return matcher, identity
+    chosen = range(len(found.content.shards)) if source.shards is None else source.shards
+    parts = [*_shared(found.content), *(found.content.shards[number].segment for number in chosen)]
+    return _Open(matcher, identity, {os.path.join(source.path, part.file): part.size for part in parts})
 
 
 def _refuse_unsent(source: Source, version: int, matcher: Any) -> None:
     """Rules of a new version that look at a column which this stream does not send would find it absent."""
     import json
 
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import MapType, StructType, VariantType
 
-    from eligo.spark.event_columns import paths_of
+    from eligo.spark.event_columns import paths_of, type_at
 
     schema = StructType.fromJson(json.loads(source.schema))
     there = paths_of(schema, matcher.attributes, matcher.multi)
     unsent = sorted(there.keys() - source.sent)
     if unsent:
+        path = there[unsent[0]]
+        keyed = any(isinstance(type_at(schema, path[:n]), MapType | VariantType) for n in range(1, len(path)))
         raise SnapshotError(
-            f"version {version} of {source.path!r} looks at {unsent[0]!r}, a column of the events that this query does "
-            "not send to its workers: start it again, or once with columns='all'"
+            f"version {version} of {source.path!r} looks at {unsent[0]!r}, which the events have and this query does "
+            "not send to its workers: start it again"
+            + (" (a key that no rule named: columns='all' does not help)" if keyed else ", or once with columns='all'")
         )
 
 

@@ -1,7 +1,7 @@
 """Events × shards, by size: the smaller side is replicated.
 
     loop      all shards of the rule set in every worker, which maps them: while they fit `memory`
-    spread    else one pass over the events for each shard, so that one or two shards are in memory at a time. Spark
+    spread    else one pass over the events for each shard; a worker has one shard open at a time. Spark
               runs the tasks of one pass after those of another. Where one row an event is wanted, or its best matches,
               every pass gives each event an array of (order, sequence, rule, weight), and these are put together by
               the columns that tell events apart.
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eligo.errors import OptionError
 from eligo.spark import worker
 from eligo.spark.event_columns import few, quoted
+from eligo.spark.rule_sets import Facts
 from eligo.spark.worker import Plan
 
 if TYPE_CHECKING:
@@ -45,17 +46,20 @@ def spread(
     chosen: DataFrame,
     plan: Plan,
     answer: StructType,
-    shard_bytes: tuple[int, ...],
+    found: Facts,
     key: Iterable[str] | None,
     memory: int,
 ) -> DataFrame:
     """A pass over the events for each shard, the answers put together."""
-    size = f"{sum(shard_bytes) / 2**30:.1f} GiB of rules in {len(shard_bytes)} shards, memory={memory:,}"
+    shards = len(found.shard_bytes)
+    size = f"{found.bytes / 2**30:.1f} GiB of rules in {shards} shards, memory={memory:,}"
     if chosen.isStreaming:
         raise OptionError(f"{size}: a stream maps all shards at once; give it a larger memory=")
     log.info("%s: one pass over the events for each shard", size)
+    if max(found.shard_bytes) + found.shared_bytes > memory:
+        log.warning("%s: even one shard, with the strings that all of them need, is more than that", size)
     if plan.output == "exploded" and plan.top_k is None:
-        return _passes(chosen, plan, answer, len(shard_bytes))
+        return _passes(chosen, plan, answer, shards)
     names = [key] if isinstance(key, str) else list(key or ())
     if not names:
         raise OptionError(
@@ -66,11 +70,11 @@ def spread(
         if name not in plan.kept:
             raise OptionError(f"key names {name!r}, which is not among the kept columns ({few(plan.kept)})")
     return _together(
-        _passes(chosen, replace(plan, output=worker.RANKED), _ranked(plan, answer), len(shard_bytes)),
+        _passes(chosen, replace(plan, output=worker.RANKED), _ranked(plan, answer), shards),
         plan,
         answer,
         names,
-        len(shard_bytes),
+        shards,
     )
 
 

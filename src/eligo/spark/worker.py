@@ -18,27 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eligo.compile.compiled import F64, I64
 from eligo.errors import SnapshotError
+from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
+from eligo.spark.portions import Found, Pace, by_event, bytes_by_row, cuts
 from eligo.spark.row_groups import Files
 from eligo.spark.rule_sets import Source, opened
 from eligo.spark.variant import attribute_columns
 
-# Rows of one outgoing batch. An event may match thousands of rules; its kept columns are repeated for each, and a
-# bounded batch keeps that out of memory and below Arrow's 2 GB of characters a string column.
-_OUTPUT_ROWS: Final = 65_536
-_OUTPUT_MATCHES: Final = 1 << 20  # of a batch with one row an event: it ends after the event that reaches this
-
 RANKED: Final = "ranked"
-
-Found = tuple[I64, pa.Array, F64 | None]  # of some events: numbers, ascending, the rule of each match, perhaps weights
 
 
 @dataclass(frozen=True)
@@ -53,6 +47,7 @@ class Plan:
     integers: bool  # rule ids are integers, not strings
     version_column: str | None = None  # name of the answer's column for it
     version_place: int | None = None  # number of the incoming column with it
+    version_least: int = 0  # and no older one than this is taken
     top_k: int | None = None
     tags: tuple[str, ...] | None = None
     variants: tuple[tuple[str, int, tuple[str, ...]], ...] = ()  # attributes in Variants: column, and keys in it
@@ -61,6 +56,7 @@ class Plan:
 
 def run(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function given to `mapInArrow`."""
+    pace = Pace()
     for batch in batches if plan.files is None else plan.files.read(batches):
         if batch.schema.names != column_names(plan.columns):
             raise RuntimeError(f"Spark sent the columns {batch.schema.names}, planned were c0 … c{plan.columns - 1}")
@@ -69,7 +65,8 @@ def run(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
             if not batch.num_rows:
                 continue
             version = _version(batch.column(plan.version_place))
-        yield from answers(plan, version, batch, _events(plan, version, batch))
+            admit(plan.source.path, version, plan.version_least)
+        yield from answers(plan, version, batch, _events(plan, version, batch), pace)
 
 
 def _events(plan: Plan, version: int, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -85,19 +82,21 @@ def _events(plan: Plan, version: int, batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def answers(plan: Plan, version: int, batch: pa.RecordBatch, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def answers(
+    plan: Plan, version: int, batch: pa.RecordBatch, events: pa.RecordBatch, pace: Pace | None = None
+) -> Iterator[pa.RecordBatch]:
     """The matches of some events; the columns to give back are the first ones of `batch`."""
-    matcher = opened(plan.source, version, plan.integers)
-    if plan.output == RANKED:
-        yield _ranked(plan, matcher._rules.view, batch, events)
-        return
-    view = matcher._rules.view
-    found: Iterator[Found]
-    if plan.top_k is None:
-        found = ((numbers, rules, None) for numbers, rules in view.batch(events, plan.tags, None))
-    else:
-        found = view.best(events, plan.tags, plan.top_k)
-    yield from (_exploded if plan.output == "exploded" else _array)(plan, version, batch, found)
+    view = opened(plan.source, version, plan.integers)._rules.view
+
+    def look(some: pa.RecordBatch) -> Iterator[Found]:
+        if plan.output == RANKED:
+            return view.ranked(some, plan.tags, plan.top_k)  # type: ignore[no-any-return]
+        if plan.top_k is not None:
+            return view.best(some, plan.tags, plan.top_k)  # type: ignore[no-any-return]
+        return view.batch(some, plan.tags, None)  # type: ignore[no-any-return]
+
+    write = {"exploded": _exploded, "array": _array, RANKED: _ranked}[plan.output]
+    yield from write(plan, version, batch, (pace or Pace()).through(events, look))
 
 
 def _version(column: pa.Array) -> int:
@@ -106,73 +105,60 @@ def _version(column: pa.Array) -> int:
     if column.null_count or found["min"] != found["max"]:
         raise SnapshotError(
             f"one batch of events came with the versions {found['min']} and {found['max']}, {column.null_count} rows "
-            "without one: the file CURRENT of the rule set is empty, or Spark read it twice within a micro-batch"
+            "without one: Spark read the file CURRENT of the rule set twice within a micro-batch; start the query again"
         )
     return int(found["min"])
 
 
 def _exploded(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[pa.RecordBatch]:
     schema = _schema(plan, batch)
-    for numbers, rules, weights in found:
-        for start in range(0, len(numbers), _OUTPUT_ROWS):
-            part = slice(start, start + _OUTPUT_ROWS)
-            rows = pa.array(numbers[part])
-            columns = [batch.column(i).take(rows) for i in range(len(plan.kept))]
-            columns.append(rules[part].cast(rule_type(plan)))
-            if weights is not None:
-                columns.append(pa.array(weights[part]))
+    kept = [batch.column(i) for i in range(len(plan.kept))]
+    sizes = sum((bytes_by_row(column) for column in kept), np.zeros(batch.num_rows, np.int64))
+    for numbers, rules, *weights in found:
+        for start, stop in cuts(sizes, numbers):
+            rows = pa.array(numbers[start:stop])
+            columns = [column.take(rows) for column in kept]
+            columns.append(rules[start:stop].cast(rule_type(plan)))
+            columns += [pa.array(part[start:stop]) for part in weights]
             yield _batch(plan, version, columns, schema, len(rows))
 
 
 def _array(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[pa.RecordBatch]:
     schema = _schema(plan, batch)
-    first, matches, some = 0, 0, list[Found]()
-    for part in found:
-        if not len(part[0]):
-            continue
-        some.append(part)
-        matches += len(part[0])
-        if matches >= _OUTPUT_MATCHES:
-            stop = int(part[0][-1]) + 1  # events come in order, so all up to here are complete
-            yield _lists(plan, version, batch.slice(first, stop - first), schema, first, some)
-            first, matches, some = stop, 0, []
-    if first < batch.num_rows:
-        yield _lists(plan, version, batch.slice(first), schema, first, some)
-
-
-def _lists(
-    plan: Plan, version: int, batch: pa.RecordBatch, schema: pa.Schema, first: int, found: list[Found]
-) -> pa.RecordBatch:
-    """One row an event: `first` is the number of the first one, `found` all their matches."""
-    offsets = np.zeros(batch.num_rows + 1, np.int32)
-    for numbers, _, _ in found:
-        start, stop = int(numbers[0]), int(numbers[-1]) + 1
-        offsets[start - first + 1 : stop - first + 1] = np.bincount(numbers - start)
-    np.cumsum(offsets, out=offsets)
     kind = rule_type(plan)
-    rules = [part.cast(kind) for _, part, _ in found] or [pa.array([], kind)]
-    columns = [batch.column(i) for i in range(len(plan.kept))]
-    columns.append(pa.ListArray.from_arrays(pa.array(offsets), pa.concat_arrays(rules), type=_list(kind)))
-    if plan.top_k is not None:
-        weights = np.concatenate([part for _, _, part in found if part is not None] or [np.zeros(0)])
-        columns.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(weights), type=_list(pa.float64())))
-    return _batch(plan, version, columns, schema, batch.num_rows)
+    for first, events, some in by_event(batch, found):
+        offsets = _offsets(first, events.num_rows, some)
+        rules = [part[1].cast(kind) for part in some] or [pa.array([], kind)]
+        columns = [events.column(i) for i in range(len(plan.kept))]
+        columns.append(pa.ListArray.from_arrays(offsets, pa.concat_arrays(rules), type=_list(kind)))
+        if plan.top_k is not None:
+            weights = np.concatenate([part[2] for part in some] or [np.zeros(0)])
+            columns.append(pa.ListArray.from_arrays(offsets, pa.array(weights), type=_list(pa.float64())))
+        yield _batch(plan, version, columns, schema, events.num_rows)
 
 
-def _ranked(plan: Plan, view: Any, batch: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
-    matches = np.zeros(batch.num_rows, np.int64)
+def _ranked(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[pa.RecordBatch]:
     kind = _list(_match_type(plan))
-    parts = [pa.array([], kind.value_type)]
-    for number, rules, weight, sequence in view.ranked(events, plan.tags, plan.top_k):
-        matches += np.bincount(number, minlength=batch.num_rows)
-        order = np.zeros(len(weight)) if plan.top_k is None else -weight
-        columns = [pa.array(order), pa.array(sequence), rules.cast(rule_type(plan)), pa.array(weight)]
-        parts.append(pa.StructArray.from_arrays(columns, fields=list(kind.value_type)))
-    offsets = pa.array(np.concatenate(([0], np.cumsum(matches))).astype(np.int32))
-    found = pa.ListArray.from_arrays(offsets, pa.concat_arrays(parts), type=kind)
     kept = [batch.schema.field(i).with_name(name) for i, name in enumerate(plan.kept)]
     schema = pa.schema([*kept, pa.field("eligo_found", kind, nullable=False)])
-    return pa.RecordBatch.from_arrays([*(batch.column(i) for i in range(len(plan.kept))), found], schema=schema)
+    for first, events, some in by_event(batch, found):
+        parts = [pa.array([], kind.value_type)]
+        for _, rules, weight, sequence in some:
+            order = np.zeros(len(weight)) if plan.top_k is None else -weight
+            columns = [pa.array(order), pa.array(sequence), rules.cast(rule_type(plan)), pa.array(weight)]
+            parts.append(pa.StructArray.from_arrays(columns, fields=list(kind.value_type)))
+        lists = pa.ListArray.from_arrays(_offsets(first, events.num_rows, some), pa.concat_arrays(parts), type=kind)
+        columns = [events.column(i) for i in range(len(plan.kept))]
+        yield pa.RecordBatch.from_arrays([*columns, lists], schema=schema)
+
+
+def _offsets(first: int, events: int, found: list[Found]) -> pa.Array:
+    """Where the list of each event begins; `found` are all the matches of these events, the first one is `first`."""
+    offsets = np.zeros(events + 1, np.int32)
+    for numbers, *_ in found:
+        start, stop = int(numbers[0]), int(numbers[-1]) + 1
+        offsets[start - first + 1 : stop - first + 1] = np.bincount(numbers - start)
+    return pa.array(np.cumsum(offsets, dtype=np.int32))
 
 
 def _match_type(plan: Plan) -> pa.DataType:

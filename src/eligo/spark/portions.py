@@ -1,0 +1,106 @@
+"""How much a worker holds at a time, whatever an event matches and however wide its columns are.
+
+    events   ─ Pace: so many that they have some MATCHES matches ─▶ found, in memory together
+    found    ─ cuts: ROWS rows, or BYTES of kept columns, which every match repeats ─▶ batches of one row a match
+             ─ by_event: events with MATCHES matches ─▶ batches of one row an event
+
+Arrow has at most 2 GB of characters in a string column, and Spark takes a batch as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eligo.compile.compiled import I64
+
+MATCHES: Final = 1 << 20
+ROWS: Final = 65_536
+BYTES: Final = 64 << 20  # one row may have more
+
+_FIRST: Final = 16  # events matched at a time, in the beginning
+_FASTER: Final = 8  # times more the next time, at most
+_MOST: Final = 4096
+
+Found = tuple[Any, ...]  # of some events: numbers, ascending, the rule of each match[, weights[, sequence numbers]]
+
+
+class Pace:
+    """How many events are matched at a time: as many as have some MATCHES matches, going by those before.
+
+    All matches of the events that are matched at a time are in memory together. So it begins with a few events.
+    """
+
+    def __init__(self) -> None:
+        self.events = _FIRST
+
+    def through(self, events: pa.RecordBatch, look: Callable[[pa.RecordBatch], Iterator[Found]]) -> Iterator[Found]:
+        first = 0
+        while first < events.num_rows:
+            some = events.slice(first, self.events)
+            matches = 0
+            for numbers, *others in look(some):
+                matches += len(numbers)
+                yield numbers + first, *others
+            first += some.num_rows
+            fitting = MATCHES * some.num_rows // max(1, matches)
+            self.events = max(1, min(fitting, _FASTER * self.events, _MOST))
+
+
+def cuts(sizes: I64, numbers: I64) -> Iterator[tuple[int, int]]:
+    """Where to cut matches of events into batches: by rows, and by the bytes of the events that they repeat."""
+    if not len(numbers):
+        return
+    events = sizes[numbers[0] : numbers[-1] + 1]
+    if int(events.max()) * ROWS <= BYTES:
+        yield from ((start, start + ROWS) for start in range(0, len(numbers), ROWS))
+        return
+    ends = np.cumsum(sizes[numbers])
+    start = 0
+    while start < len(numbers):
+        before = int(ends[start - 1]) if start else 0
+        fitting = int(np.searchsorted(ends, before + BYTES, side="right"))
+        stop = max(start + 1, min(fitting, start + ROWS))
+        yield start, stop
+        start = stop
+
+
+def by_event(batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[tuple[int, pa.RecordBatch, list[Found]]]:
+    """Events, the number of the first, with all their matches: as many events as have about MATCHES."""
+    first, matches, some = 0, 0, list[Found]()
+    for part in found:
+        if not len(part[0]):
+            continue
+        some.append(part)
+        matches += len(part[0])
+        if matches >= MATCHES:
+            stop = int(part[0][-1]) + 1  # events come in order, so all up to here are complete
+            yield first, batch.slice(first, stop - first), some
+            first, matches, some = stop, 0, []
+    if first < batch.num_rows:
+        yield first, batch.slice(first), some
+
+
+def bytes_by_row(column: pa.Array) -> I64:
+    """How many bytes of values each row of a column has, about."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind):
+        lengths: I64 = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return lengths + 4
+    if pa.types.is_list(kind) or pa.types.is_map(kind):
+        offsets = column.offsets.to_numpy()
+        low, high = int(offsets[0]), int(offsets[-1])
+        inner = [column.keys, column.items] if pa.types.is_map(kind) else [column.values]
+        sizes = sum((bytes_by_row(part.slice(low, high - low)) for part in inner), np.zeros(high - low, np.int64))
+        ends = np.concatenate(([0], np.cumsum(sizes)))
+        return ends[offsets[1:] - low] - ends[offsets[:-1] - low] + 4  # type: ignore[no-any-return]
+    if pa.types.is_struct(kind):
+        return sum((bytes_by_row(part) for part in column.flatten()), np.zeros(len(column), np.int64))
+    try:
+        return np.full(len(column), (kind.bit_width + 7) // 8, np.int64)
+    except ValueError:  # a type without a width of its own: what it has on the average
+        return np.full(len(column), column.nbytes // max(1, len(column)), np.int64)

@@ -1,0 +1,117 @@
+"""Batches stay small, whatever an event matches and however wide its columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from eligo.spark import portions, worker
+from eligo.spark.portions import Pace, by_event, bytes_by_row, cuts
+from eligo.spark.rule_sets import Source
+from eligo.spark.worker import Plan
+
+
+def rules_of(counts: dict[int, int]) -> Any:
+    """A view with events that match so many rules, by the value of their one attribute."""
+
+    class View:
+        def __init__(self) -> None:
+            self.asked: list[int] = []
+
+        def batch(self, events: pa.RecordBatch, tags: Any, limit: Any) -> Iterator[Any]:
+            self.asked.append(events.num_rows)
+            numbers = np.repeat(np.arange(events.num_rows), [counts[x] for x in events.column(0).to_pylist()])
+            yield numbers, pa.array(np.arange(len(numbers)).astype(str))
+
+        def ranked(self, events: pa.RecordBatch, tags: Any, k: Any) -> Iterator[Any]:
+            for numbers, rules in self.batch(events, tags, None):
+                yield numbers, rules, np.ones(len(numbers)), np.arange(len(numbers))
+
+    return View()
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def run(view: Any, output: str, columns: dict[str, Any], kept: int = 1) -> list[pa.RecordBatch]:
+        matcher = type("Matcher", (), {"_rules": type("Rules", (), {"view": view})})
+        monkeypatch.setattr(worker, "opened", lambda *_: matcher)
+        batch = pa.record_batch(columns)
+        names = tuple(batch.schema.names[:kept])
+        plan = Plan(Source("unused"), names, (("x", kept),), batch.num_columns, output, False)
+        return list(worker.run(plan, iter([batch])))
+
+    return run
+
+
+def test_a_wide_column_is_not_repeated_into_one_batch(answered: Any) -> None:
+    """One event of a megabyte among narrow ones: its matches alone are cut small."""
+    view = rules_of({0: 100, 1: 3_000})
+    words = ["w"] * 50 + ["wide" * (1 << 18)] + ["w"] * 50
+    batches = answered(view, "exploded", {"c0": words, "c1": [0] * 50 + [1] + [0] * 50})
+    assert sum(batch.num_rows for batch in batches) == 3_000 + 100 * 100
+    assert max(batch.nbytes for batch in batches) < 2 * portions.BYTES
+    assert len(batches) < 60
+
+
+@pytest.mark.parametrize("output", ["array", worker.RANKED])
+def test_one_row_an_event_in_several_batches(output: str, answered: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portions, "MATCHES", 1_000)
+    counts = {0: 0, 1: 400, 2: 7}
+    values = [0, 1, 1, 2, 0, 1, 1, 1, 0] * 20
+    batches = answered(rules_of(counts), output, {"c0": range(len(values)), "c1": values})
+    found = pa.Table.from_batches(batches)
+    assert found.column(0).to_pylist() == list(range(len(values)))
+    assert [len(row) for row in found.column(1).to_pylist()] == [counts[x] for x in values]
+    assert all(sum(map(len, batch.column(1).to_pylist())) <= 16 * 400 for batch in batches)
+    assert len(batches) > 3
+
+
+def test_fewer_events_at_a_time_where_they_match_more() -> None:
+    view = rules_of({0: 0, 1: 100_000})
+    pace = Pace()
+
+    def run(values: list[int]) -> list[int]:
+        view.asked.clear()
+        events = pa.record_batch({"x": values})
+        numbers = [part[0] for part in pace.through(events, lambda some: view.batch(some, None, None))]
+        assert np.unique(np.concatenate(numbers)).tolist() == np.flatnonzero(values).tolist()
+        return list(view.asked)
+
+    assert run([0] * 9_000 + [1]) == [16, 128, 1024, 4096, 3737]
+    assert run([1] * 40) == [40]
+    assert run([1] * 40) == [10, 10, 10, 10]
+    assert run([0] * 1_000)[:3] == [10, 80, 640]
+
+
+def test_cuts_by_rows_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portions, "ROWS", 4)
+    monkeypatch.setattr(portions, "BYTES", 100)
+    sizes = np.array([10, 30, 500, 10])
+    assert list(cuts(sizes, np.array([0] * 6))) == [(0, 4), (4, 8)]
+    assert list(cuts(sizes, np.array([0, 0, 1, 1, 1, 2, 2, 3, 3]))) == [(0, 4), (4, 5), (5, 6), (6, 7), (7, 9)]
+    assert list(cuts(sizes, np.zeros(0, np.int64))) == []
+
+
+def test_bytes_of_every_kind_of_column() -> None:
+    nested = [{"a": ["xx", None], "b": {"k": "vvv"}}, None, {"a": [], "b": None}, {"a": ["y" * 100], "b": {}}]
+    kind = pa.struct({"a": pa.list_(pa.string()), "b": pa.map_(pa.string(), pa.string())})
+    column = pa.array(nested, kind)
+    sizes = bytes_by_row(column)
+    assert sizes.argmax() == 3
+    assert sizes[3] > 100
+    assert sizes[0] > 6
+    assert bytes_by_row(column.slice(2)).tolist() == sizes[2:].tolist()
+    assert bytes_by_row(pa.array([1, None], pa.int32())).tolist() == [4, 4]
+    assert bytes_by_row(pa.array([True, None])).tolist() == [1, 1]
+    assert bytes_by_row(pa.nulls(2)).tolist() == [0, 0]
+    assert bytes_by_row(pa.array(["abc", None])).tolist() == [7, 4]
+    assert len(bytes_by_row(pa.array([b"ab"], pa.binary(2)))) == 1
+
+
+def test_no_events_are_no_batches_of_matches() -> None:
+    batch = pa.record_batch({"x": pa.array([], pa.int64())})
+    assert list(by_event(batch, iter([]))) == []

@@ -1,0 +1,81 @@
+"""What a process has open, what a driver knows of a rule set, and which columns a stream misses."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eligo.errors import SnapshotError
+from eligo.spark import rule_sets
+from eligo.spark.rule_sets import Source, facts, opened
+from unit.store.making import Maker
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
+    """A rule set of three versions, each with a delta more."""
+    monkeypatch.setattr(rule_sets, "_matchers", OrderedDict())
+    maker = Maker(tmp_path / "rules")
+    maker.matcher.add_many((f"r{i}", f"x = {i} and city = 'a city called {i}'") for i in range(40))
+    maker.publish()
+    for name in ("user.age", "labels.team"):
+        maker.matcher.add(name, f"{name} > 1 and other = 'never'")
+        maker.publish()
+    return maker
+
+
+def test_strings_and_deltas_count(made: Maker) -> None:
+    found = facts(str(made.path), None, False)
+    content = made.publish()
+    data = sum((made.path / "data" / part.segment.file).stat().st_size for part in content.deltas)
+    data += (made.path / "data" / content.strings.file).stat().st_size
+    assert len(content.deltas) == 2
+    assert found.shared_bytes >= data
+    assert found.bytes == sum(found.shard_bytes) + found.shared_bytes
+
+
+def test_a_process_has_one_shard_of_a_pass_open(made: Maker) -> None:
+    source = Source(str(made.path), version=1, shards=(0,))
+    first = opened(source, 1, False)
+    assert opened(source, 1, False) is first
+    opened(replace(source, shards=()), 1, False)  # another pass
+    assert [key[0].shards for key in rule_sets._matchers] == [()]
+    opened(replace(source, shards=None), 1, False)
+    assert len(rule_sets._matchers) == 2
+
+
+def test_no_more_is_kept_open_than_memory_allows(made: Maker) -> None:
+    """Versions 2 and 3 have the same strings, and 3 all the segments of 2, so both together are as large as 3 is."""
+    path = str(made.path)
+    whole = facts(path, 3, False).bytes
+    for memory, kept in ((0, [1, 2, 3]), (4 * whole, [1, 2, 3]), (whole, [2, 3]), (whole - 1, [3]), (1, [3])):
+        rule_sets._matchers.clear()
+        for version in (1, 2, 3):
+            opened(Source(path, memory=memory), version, False)
+        assert [key[1] for key in rule_sets._matchers] == kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [
+        (
+            {"type": "struct", "fields": [{"name": "age", "type": "integer", "nullable": True, "metadata": {}}]},
+            "or once",
+        ),
+        ({"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True}, "does not help"),
+        ("variant", "does not help"),
+    ],
+    ids=["struct", "map", "variant"],
+)
+def test_the_remedy_for_an_attribute_that_is_not_sent(kind: object, remedy: str, made: Maker) -> None:
+    pytest.importorskip("pyspark")
+    fields = [{"name": "user", "type": kind, "nullable": True, "metadata": {}}]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    source = Source(str(made.path), schema=schema, sent=frozenset({"x"}))
+    opened(source, 1, False)
+    with pytest.raises(SnapshotError, match=f"looks at 'user.age'.*start it again.*{remedy}"):
+        opened(source, 2, False)
