@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import eligo
 from eligo.arrow import arrow_of, numpy_of, texts_of
 
 
@@ -44,6 +46,27 @@ for index in ("propagation", "be-tree"):
     matcher.add_many([(f"r{i}", f"a = {i} or b = '{i}' or c = 3") for i in range(3)])
     assert matcher.match_batch(batch).num_rows == 3
     assert matcher.top_batch(batch, 1).num_rows == 3
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_matching_in_a_worker_of_spark_does_not_import_pandas(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    path = str(tmp_path / "rules")
+    matcher = eligo.Matcher()
+    matcher.add_many((f"r{i}", f"x = {i % 3}") for i in range(9))
+    matcher.save(path)
+    code = f"""
+import sys, numpy as np, pyarrow as pa
+from eligo.arrow import arrow_of, texts_of
+from eligo.spark import worker
+from eligo.spark.rule_sets import Source, manifest_hash
+source = Source({path!r}, manifest_hash({path!r}))
+batch = pa.RecordBatch.from_arrays([texts_of("abcde"), arrow_of(np.arange(5))], ["c0", "c1"])
+for output, top_k in (("array", None), ("array", 2), ("exploded", None), ("exploded", 2), (worker.RANKED, None)):
+    plan = worker.Plan(source, ("id",), (("x", 1),), 2, output, False, top_k=top_k)
+    assert sum(found.num_rows for found in worker.run(plan, iter([batch])))
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -213,7 +213,7 @@ def _found_schema(session: SparkSession, source: str, form: str, given: dict[str
 
 
 def _follow(query: Any) -> int:
-    """Say how it goes until it ends; an interrupt ends it after the batch under way. How many events were left out."""
+    """Say how it goes until it ends; an interrupt ends it. How many events were left out."""
     seen, refused = -1, 0
     try:
         while query.isActive:

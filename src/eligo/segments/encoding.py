@@ -46,7 +46,7 @@ def encoded(
         try:
             encode_table(part, encoder, table)
         except EventError as error:
-            raise _moved(error, first) from None
+            raise moved(error, first) from None
         return table
     buffer = buffer or EventBuffer(len(part), 16 * len(part))
     buffer.clear()
@@ -94,7 +94,7 @@ def from_frame(frame: Any) -> pa.Table | list[dict[str, Any]]:
     return records
 
 
-def _moved(error: EventError, first: int) -> EventError:
+def moved(error: EventError, first: int) -> EventError:
     """The error with the event's number in the whole table instead of in the slice."""
     text = str(error)
     if first and text.startswith("event "):

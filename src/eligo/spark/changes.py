@@ -34,7 +34,7 @@ from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.opening import Opened, open_held
 from eligo.store.statistics import read_statistics
 from eligo.store.tables import REJECTS_SCHEMA, RULES_SCHEMA, TableWriter, locator_text
-from eligo.store.versions import DATA, Part, TableFile
+from eligo.store.versions import DATA, PATIENCE, Part, TableFile
 
 KINDS = ("put", "add", "replace", "remove")
 _WRITTEN = 16_384
@@ -80,7 +80,7 @@ def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.Rec
 def apply_rows(path: str, version: int, folder: str, rows: Sequence[tuple[Any, ...]]) -> Changed:
     """The same for rows of these columns."""
     with without_collector():
-        return _Changes(open_held(path, version), Path(folder)).apply(rows)
+        return _Changes(open_held(path, version, patience=PATIENCE), Path(folder)).apply(rows)
 
 
 class _Changes:
@@ -236,7 +236,7 @@ def _part(folder: Path, segment: Segment) -> Part:
 
 def compact_shard(path: str, version: int, folder: str, first: float, stop: float) -> str:
     """The living rules between two positions, of shards and deltas, as a shard; nothing if there are none."""
-    opened = open_held(path, version)
+    opened = open_held(path, version, patience=PATIENCE)
     content, rules = opened.content, opened.matcher._rules
     assert isinstance(rules, RuleSet)
     recipe = replace(rules.recipe, index=choose_index(content.index_used))

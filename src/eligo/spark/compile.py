@@ -2,7 +2,7 @@
 
     check      columns and their types; do the workers have eligo and see the folder; how many rules
     contains   which attributes hold several values: a rule's normal form depends on that (only rules that say so)
-    units      sorted by id, some 250,000 a task: read, checked, normalised, encoded under the task's own numbers
+    units      sorted by id, up to 500,000 a task: read, checked, normalised, encoded under the task's own numbers
     merge      one dictionary of all strings
     shards     as many as the memory budget asks: joined, indexed, labelled, each in a task of its own
     publish    the driver puts the version in place, which is one rename
@@ -17,6 +17,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -36,7 +37,7 @@ from eligo.spark.published import Published, published
 from eligo.spark.rule_columns import IdType, rule_columns
 from eligo.spark.tasks import Job, Merged, Settings, Unit
 from eligo.store.publish import Staging, publish
-from eligo.store.versions import CURRENT, DATA, Content, Part, TableFile, hold
+from eligo.store.versions import CURRENT, DATA, Content, Held, Part, hold
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,8 +87,7 @@ def compile_rules(
     folder = folder_of(path)
     rules, id_type = rule_columns(rules_df)
     session = rules_df.sparkSession
-    staging = Staging.begin(Path(folder))
-    try:
+    with Staging.begin(Path(folder)) as staging, _held(folder) as held:
         slots = check_workers(session, folder, writing=staging.folder)
         stages.done("workers looked at")
         settings = Settings(index, evaluator, absent, model.multi, model.limits, dict(model.options))
@@ -107,7 +107,7 @@ def compile_rules(
             )
         refuse_rejects(read, count, on_error)
         attributes = tuple(sorted({name for unit in read for name in unit.attributes}))
-        statistics = _learned(folder)
+        statistics = None if held is None else held.content.statistics
         known = None if statistics is None else (str(Path(folder) / DATA), statistics)
         job = merge_and_save(session, staging, Job(units=read, attributes=attributes, statistics=known))
         stages.done("strings merged")
@@ -156,8 +156,6 @@ def compile_rules(
             )
 
         content = publish(staging, files_of(job, parts), make, expect_parent=None)
-    finally:
-        staging.close()
     stages.done("published")
     done = published(folder, content, sum(stages.seconds.values()), stages.seconds)
     log.info("version %d: %d rules in %d shards, %.1f s", done.version, done.rules, done.shards, done.seconds)
@@ -178,16 +176,17 @@ class Stages:
         log.info("%s: %.1f s", stage, self.seconds[stage])
 
 
-def _learned(folder: str) -> TableFile | None:
-    """What was learned of events for the version that is there now, if there is one."""
-    if not os.path.exists(os.path.join(folder, CURRENT)):
-        return None
-    try:
-        with hold(folder) as held:
-            return held.content.statistics
-    except SnapshotError as error:  # compiling is what heals it
-        log.warning("nothing is taken over from the version that is there: %s", error)
-        return None
+@contextmanager
+def _held(folder: str) -> Iterator[Held | None]:
+    """The version that is there now, if there is one: what was learned of events for it is used, so it has to stay."""
+    held = None
+    if os.path.exists(os.path.join(folder, CURRENT)):
+        try:
+            held = hold(folder)
+        except SnapshotError as error:  # compiling is what heals it
+            log.warning("nothing is taken over from the version that is there: %s", error)
+    with held or nullcontext():
+        yield held
 
 
 def _with_containing(rules: DataFrame, settings: Settings) -> Settings:

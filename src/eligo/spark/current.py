@@ -17,22 +17,21 @@ A process cannot know what it has not seen. The version that was current when `m
 from __future__ import annotations
 
 import socket
-import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 
+from eligo.arrow import arrow_of
 from eligo.errors import SnapshotError
-from eligo.store.versions import CURRENT, current_version
+from eligo.store.versions import CURRENT, PATIENCE, wait_for_version
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PATIENCE: Final = 60.0  # seconds to wait for a newer CURRENT: NFS keeps what it knows of a folder for so long, at most
-_PAUSE: Final = 0.25
 _QUERIES: Final = 1024  # remembered
 _COLUMN: Final = "eligo_version"
 
@@ -54,27 +53,26 @@ def with_version(events_df: DataFrame, folder: str, least: int) -> tuple[DataFra
     from pyspark.sql import functions as f
 
     patience = PATIENCE
+    name = _COLUMN
+    while name in events_df.columns:
+        name += "_"
 
     def read_current(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.num_rows:
                 version = read(folder, least, patience)
-                schema = pa.schema([pa.field(_COLUMN, pa.int64(), nullable=False)])
-                yield pa.RecordBatch.from_arrays([pa.array([version])], schema=schema)
+                schema = pa.schema([pa.field(name, pa.int64(), nullable=False)])
+                yield pa.RecordBatch.from_arrays([arrow_of(np.array([version]))], schema=schema)
 
     one = events_df.sparkSession.range(0, 1, 1, 1)
-    return events_df.crossJoin(f.broadcast(one.mapInArrow(read_current, f"{_COLUMN} bigint not null"))), f.col(_COLUMN)
+    return events_df.crossJoin(f.broadcast(one.mapInArrow(read_current, f"{name} bigint not null"))), f.col(name)
 
 
 def read(folder: str, least: int, patience: float) -> int:
     """The version that CURRENT names; one that is older than what was used before is waited out."""
-    deadline = time.monotonic() + patience
-    while True:
-        version = current_version(folder)
-        if version >= _floor(folder, least) or time.monotonic() >= deadline:
-            admit(folder, version, least)
-            return version
-        time.sleep(_PAUSE)
+    version = wait_for_version(folder, lambda: _floor(folder, least), patience)
+    admit(folder, version, least)
+    return version
 
 
 def admit(folder: str, version: int, least: int) -> None:

@@ -151,6 +151,8 @@ def matched(
     observe: str | Observation | None,
 ) -> DataFrame:
     """The answer of a plan that is complete; `chosen` is what goes to the workers."""
+    if not isinstance(memory, int) or memory < 1:
+        raise OptionError(f"memory is a whole number of bytes, at least 1, not {memory!r}")
     answer = answer_schema(schema, plan)
     plan = replace(plan, source=replace(plan.source, memory=memory))
     if len(found.shard_bytes) > 1 and found.bytes > memory:

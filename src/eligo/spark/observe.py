@@ -35,7 +35,7 @@ from eligo.store.opening import open_held
 from eligo.store.publish import Staging, publish, publishing
 from eligo.store.statistics import SCHEMA, read_statistics
 from eligo.store.tables import TableWriter
-from eligo.store.versions import DATA, Content, Part, TableFile, hold
+from eligo.store.versions import DATA, PATIENCE, Content, Part, TableFile, hold
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -205,7 +205,7 @@ def _reindexed(session: Any, folder: str, content: Content, staging: Staging, ta
 
 def reindex(path: str, version: int, folder: str, table: TableFile, number: int) -> str:
     """In a worker: one segment with its index and labels built anew."""
-    opened = open_held(path, version)
+    opened = open_held(path, version, patience=PATIENCE)
     rules, part = opened.matcher._rules, opened.content.parts[number]
     segment = rules.view.segments[number]  # type: ignore[attr-defined]
     statistics = read_statistics(Path(folder) / table.file, table, rules.recipe.attributes, rules.recipe.strings)

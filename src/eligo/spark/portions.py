@@ -2,7 +2,7 @@
 
     events   ─ Pace: so many that they have some MATCHES matches ─▶ found, in memory together
     found    ─ cuts: ROWS rows, or BYTES of kept columns, which every match repeats ─▶ batches of one row a match
-             ─ by_event: events with MATCHES matches ─▶ batches of one row an event
+             ─ by_event: events with about MATCHES matches ─▶ batches of one row an event
 
 Arrow has at most 2 GB of characters in a string column, and Spark takes a batch as a whole.
 """
@@ -10,13 +10,17 @@ Arrow has at most 2 GB of characters in a string column, and Spark takes a batch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eligo.arrow import numpy_of
 from eligo.compile.compiled import I64
+from eligo.errors import EventError
+from eligo.segments.encoding import moved
 
 MATCHES: Final = 1 << 20
 ROWS: Final = 65_536
@@ -25,6 +29,8 @@ BYTES: Final = 64 << 20  # one row may have more
 _FIRST: Final = 16  # events matched at a time, in the beginning
 _FASTER: Final = 8  # times more the next time, at most
 _MOST: Final = 4096
+
+_OF_BYTES: Final = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
 
 Found = tuple[Any, ...]  # of some events: numbers, ascending, the rule of each match[, weights[, sequence numbers]]
 
@@ -43,9 +49,12 @@ class Pace:
         while first < events.num_rows:
             some = events.slice(first, self.events)
             matches = 0
-            for numbers, *others in look(some):
-                matches += len(numbers)
-                yield numbers + first, *others
+            try:
+                for numbers, *others in look(some):
+                    matches += len(numbers)
+                    yield numbers + first, *others
+            except EventError as error:
+                raise moved(error, first) from None
             first += some.num_rows
             fitting = MATCHES * some.num_rows // max(1, matches)
             self.events = max(1, min(fitting, _FASTER * self.events, _MOST))
@@ -72,9 +81,7 @@ def cuts(sizes: I64, numbers: I64) -> Iterator[tuple[int, int]]:
 def by_event(batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[tuple[int, pa.RecordBatch, list[Found]]]:
     """Events, the number of the first, with all their matches: as many events as have about MATCHES."""
     first, matches, some = 0, 0, list[Found]()
-    for part in found:
-        if not len(part[0]):
-            continue
+    for part in chain.from_iterable(map(_pieces, found)):
         some.append(part)
         matches += len(part[0])
         if matches >= MATCHES:
@@ -85,14 +92,28 @@ def by_event(batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[tuple[in
         yield first, batch.slice(first), some
 
 
+def _pieces(part: Found) -> Iterator[Found]:
+    """Matches of some events, cut between events where they are more than MATCHES; what one event has stays whole."""
+    numbers, start = part[0], 0
+    while start < len(numbers):
+        stop = start + MATCHES
+        if stop < len(numbers):
+            whole = int(np.searchsorted(numbers, numbers[stop]))
+            stop = whole if whole > start else int(np.searchsorted(numbers, numbers[start], side="right"))
+        yield tuple(column[start:stop] for column in part)
+        start = stop
+
+
 def bytes_by_row(column: pa.Array) -> I64:
     """How many bytes of values each row of a column has, about."""
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind):
-        lengths: I64 = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        return lengths + 4
-    if pa.types.is_list(kind) or pa.types.is_map(kind):
-        offsets = column.offsets.to_numpy()
+    if not len(column):  # there need not even be offsets then
+        return np.zeros(0, np.int64)
+    if any(is_kind(kind) for is_kind in _OF_BYTES):
+        lengths = numpy_of(pc.binary_length(column)).astype(np.int64)
+        return np.where(numpy_of(column.is_valid()), lengths, 0) + 4
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
+        offsets = numpy_of(column.offsets)
         low, high = int(offsets[0]), int(offsets[-1])
         inner = [column.keys, column.items] if pa.types.is_map(kind) else [column.values]
         sizes = sum((bytes_by_row(part.slice(low, high - low)) for part in inner), np.zeros(high - low, np.int64))

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eligo.arrow import arrow_of
 from eligo.errors import EventError
 from eligo.spark.event_columns import Path, column_names
 from eligo.spark.variant import is_variant, variant_type
@@ -73,7 +74,7 @@ class Files:
 
     def _column(self, path: Path, kind: pa.DataType, file: File, rows: int, part: pa.RecordBatch | None) -> pa.Array:
         if not path:  # where rules name no column, a row has to be there all the same
-            return pa.array(np.ones(rows, np.bool_))
+            return arrow_of(np.ones(rows, np.bool_))
         if path[0] in self.constants:
             return pa.repeat(pa.scalar(file.constants[self.constants.index(path[0])], kind), rows)
         assert part is not None

@@ -23,9 +23,9 @@ from typing import Any, Final, NamedTuple
 import eligo
 from eligo.errors import SnapshotError
 from eligo.store.arrays import ArrayFile
-from eligo.store.opening import open_held
+from eligo.store.opening import let_go, open_held
 from eligo.store.snapshot import MANIFEST
-from eligo.store.versions import Content, hold, is_versioned, manifest_path
+from eligo.store.versions import PATIENCE, Content, hold, is_versioned, manifest_path
 
 _OPEN: Final = 4  # a worker lives for many queries
 
@@ -121,12 +121,17 @@ def opened(source: Source, version: int, integers: bool) -> Any:
         _matchers.pop(key, None)
         if source.shards is not None:  # those of another pass are closed before this one is opened
             for other in [other for other in _matchers if other[0].shards is not None]:
-                del _matchers[other]
+                _close(other)
         found = _matchers[key] = _open(source, version, integers)
         while len(_matchers) > _OPEN or (source.memory and len(_matchers) > 1 and _mapped() > source.memory):
-            _matchers.popitem(last=False)
+            _close(next(iter(_matchers)))
     _matchers.move_to_end(key)
     return found.matcher
+
+
+def _close(key: tuple[Source, int, bool]) -> None:
+    del _matchers[key]
+    let_go(key[0].path)
 
 
 def _mapped() -> int:
@@ -154,7 +159,7 @@ def _open(source: Source, version: int, integers: bool) -> _Open:
         sizes = {entry.path: entry.stat().st_size for entry in os.scandir(source.path) if entry.is_file()}
         return _Open(matcher, None, sizes)
     identity = _identity(source.path, version)
-    found = open_held(source.path, version, shards=source.shards)
+    found = open_held(source.path, version, shards=source.shards, patience=PATIENCE)
     matcher = found.matcher
     if source.manifest and found.content.job != source.manifest:
         raise SnapshotError(

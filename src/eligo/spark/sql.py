@@ -122,6 +122,8 @@ def _matched(text: Any, events: pa.RecordBatch, function: str) -> pa.Array:
         raise OptionError(f"the ids of the rules at {folder!r} are {kind}: use {other} instead of {function}")
     matcher = opened(source, source.version, integers)
     parts = [part for name in events.schema.names for part in _opened(name, events.column(name), matcher)]
+    # A batch without columns would have no rows, and an event of which rules look at nothing is one all the same.
+    parts = parts or [("", pa.nulls(events.num_rows))]
     events = pa.RecordBatch.from_arrays([column for _, column in parts], names=[name for name, _ in parts])
     plan = Plan(source, kept=(), attributes=(), columns=0, output="array", integers=integers)
     found = [batch.column(0) for batch in answers(plan, source.version, events, events)]

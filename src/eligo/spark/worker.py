@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eligo.arrow import arrow_of
 from eligo.errors import SnapshotError
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
@@ -116,10 +117,10 @@ def _exploded(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[F
     sizes = sum((bytes_by_row(column) for column in kept), np.zeros(batch.num_rows, np.int64))
     for numbers, rules, *weights in found:
         for start, stop in cuts(sizes, numbers):
-            rows = pa.array(numbers[start:stop])
+            rows = arrow_of(numbers[start:stop])
             columns = [column.take(rows) for column in kept]
-            columns.append(rules[start:stop].cast(rule_type(plan)))
-            columns += [pa.array(part[start:stop]) for part in weights]
+            columns.append(_ids(plan, rules[start:stop]))
+            columns += [arrow_of(part[start:stop]) for part in weights]
             yield _batch(plan, version, columns, schema, len(rows))
 
 
@@ -128,12 +129,12 @@ def _array(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Foun
     kind = rule_type(plan)
     for first, events, some in by_event(batch, found):
         offsets = _offsets(first, events.num_rows, some)
-        rules = [part[1].cast(kind) for part in some] or [pa.array([], kind)]
+        rules = [_ids(plan, part[1]) for part in some] or [pa.nulls(0, kind)]
         columns = [events.column(i) for i in range(len(plan.kept))]
         columns.append(pa.ListArray.from_arrays(offsets, pa.concat_arrays(rules), type=_list(kind)))
         if plan.top_k is not None:
             weights = np.concatenate([part[2] for part in some] or [np.zeros(0)])
-            columns.append(pa.ListArray.from_arrays(offsets, pa.array(weights), type=_list(pa.float64())))
+            columns.append(pa.ListArray.from_arrays(offsets, arrow_of(weights), type=_list(pa.float64())))
         yield _batch(plan, version, columns, schema, events.num_rows)
 
 
@@ -142,10 +143,10 @@ def _ranked(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Fou
     kept = [batch.schema.field(i).with_name(name) for i, name in enumerate(plan.kept)]
     schema = pa.schema([*kept, pa.field("eligo_found", kind, nullable=False)])
     for first, events, some in by_event(batch, found):
-        parts = [pa.array([], kind.value_type)]
+        parts = [pa.nulls(0, kind.value_type)]
         for _, rules, weight, sequence in some:
             order = np.zeros(len(weight)) if plan.top_k is None else -weight
-            columns = [pa.array(order), pa.array(sequence), rules.cast(rule_type(plan)), pa.array(weight)]
+            columns = [arrow_of(order), arrow_of(sequence), _ids(plan, rules), arrow_of(weight)]
             parts.append(pa.StructArray.from_arrays(columns, fields=list(kind.value_type)))
         lists = pa.ListArray.from_arrays(_offsets(first, events.num_rows, some), pa.concat_arrays(parts), type=kind)
         columns = [events.column(i) for i in range(len(plan.kept))]
@@ -158,7 +159,13 @@ def _offsets(first: int, events: int, found: list[Found]) -> pa.Array:
     for numbers, *_ in found:
         start, stop = int(numbers[0]), int(numbers[-1]) + 1
         offsets[start - first + 1 : stop - first + 1] = np.bincount(numbers - start)
-    return pa.array(np.cumsum(offsets, dtype=np.int32))
+    return arrow_of(np.cumsum(offsets, dtype=np.int32))
+
+
+def _ids(plan: Plan, rules: pa.Array) -> pa.Array:
+    """Ids in Spark's type. Part of an array is copied first: the cast looks where in the whole its characters end."""
+    kind = rule_type(plan)
+    return rules if rules.type == kind else pa.concat_arrays([rules]).cast(kind)
 
 
 def _match_type(plan: Plan) -> pa.DataType:
@@ -168,7 +175,7 @@ def _match_type(plan: Plan) -> pa.DataType:
 
 def _batch(plan: Plan, version: int, columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
     if plan.version_column is not None:
-        columns.append(pa.array(np.full(rows, version, np.int64)))
+        columns.append(arrow_of(np.full(rows, version, np.int64)))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -89,9 +89,10 @@ def open_held(
     *,
     verify: bool = True,
     shards: Sequence[int] | None = None,
+    patience: float = 0.0,
 ) -> Opened:
-    """The same, and what it is. The deltas come with shard 0."""
-    held = hold(os.path.abspath(path), version)
+    """The same, and what it is. The deltas come with shard 0. `patience` is that of `hold`."""
+    held = hold(os.path.abspath(path), version, patience=patience)
     try:
         matcher = _matcher(held.directory, held.content, verify, shards)
     except BaseException:
@@ -180,6 +181,12 @@ def _keep(directory: Path, segments: Sequence[Segment]) -> None:
     _latest.move_to_end(str(directory))
     while len(_latest) > _DIRECTORIES:
         _latest.popitem(last=False)
+
+
+def let_go(directory: str | PathLike[str]) -> None:
+    """Hold on to nothing of a directory that no matcher has."""
+    with _lock:
+        _latest.pop(os.path.abspath(directory), None)
 
 
 def _masks(directory: Path, content: Content, parts: Sequence[Part], verify: bool) -> list[U8]:

@@ -163,7 +163,7 @@ def publish(
         try:
             if is_due(directory):
                 sweep(directory)
-            else:
+            elif alone:  # without locks a job that has been quiet for long looks like a dead one
                 remove_staging(directory)
         except OSError as error:  # it is published; what could not be removed stays until the next time
             log.warning("%s: not swept: %s", directory, error)

@@ -95,12 +95,12 @@ def _remove_versions(directory: Path, newest: int, keep: int, grace: float) -> i
 def _remove_unread(manifest: Path) -> int:
     try:
         handle = os.open(manifest, os.O_RDWR)  # over a network only who may write can lock alone
-    except PermissionError:
+    except (PermissionError, FileNotFoundError):  # not ours to remove, or gone already where there are no locks
         return 0
     try:
         if lock(handle, "exclusive", wait=False) is False:
             return 0
-        manifest.unlink()
+        manifest.unlink(missing_ok=True)
         return 1
     finally:
         os.close(handle)
@@ -111,6 +111,8 @@ def _remove_data(directory: Path, grace: float) -> int:
     for number in version_numbers(directory):
         try:
             named.update(read_version(directory, number).files())
+        except FileNotFoundError:  # another sweep, where there are no locks
+            continue
         except SnapshotError as error:  # what it names is not known, so nothing can be said to have no name
             log.warning("%s: no data is swept away while this stands: %s", directory, error)
             return 0

@@ -29,8 +29,10 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import weakref
 import zlib
+from collections.abc import Callable
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -46,7 +48,7 @@ from eligo.store.arrays import ArrayFile
 from eligo.store.files import lock
 from eligo.store.manifest import unsealed
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 CURRENT: Final = "CURRENT"
 VERSIONS: Final = "versions"
 DATA: Final = "data"
@@ -55,6 +57,8 @@ LOCK: Final = "publish.lock"
 
 _MANIFEST: Final = re.compile(r"([0-9]{20})\.json")
 _ATTEMPTS: Final = 100  # to take hold of the newest version while others publish and sweep
+PATIENCE: Final = 60.0  # seconds to wait for a newer CURRENT: NFS keeps what it knows of a folder for so long, at most
+_PAUSE: Final = 0.25
 
 
 class TableFile(msgspec.Struct, frozen=True):
@@ -216,6 +220,14 @@ def versions(directory: str | PathLike[str]) -> list[Content]:
     return found
 
 
+def wait_for_version(directory: str | PathLike[str], least: Callable[[], int], patience: float) -> int:
+    """The version that CURRENT names, as soon as it is none before `least`; whatever it names after so many seconds."""
+    deadline = time.monotonic() + patience
+    while (version := current_version(directory)) < least() and time.monotonic() < deadline:
+        time.sleep(_PAUSE)
+    return version
+
+
 class Held:
     """A version that nobody sweeps away until this is closed, or collected as garbage."""
 
@@ -237,9 +249,14 @@ class Held:
         self.close()
 
 
-def hold(directory: str | PathLike[str], version: int | None = None) -> Held:
-    """Take hold of a version, the current one if none is named."""
+def hold(directory: str | PathLike[str], version: int | None = None, *, patience: float = 0.0) -> Held:
+    """Take hold of a version, the current one if none is named.
+
+    `patience`: seconds to wait where CURRENT is before that version, as it is on a machine that sees an old file.
+    """
     folder = Path(directory)
+    if version is not None:
+        wait_for_version(folder, lambda: version, patience)
     for _ in range(_ATTEMPTS):
         newest = current_version(folder)
         wanted = newest if version is None else version

@@ -10,6 +10,7 @@ import pytest
 
 from eligo.errors import SnapshotError
 from eligo.spark import current
+from eligo.store import versions
 from eligo.store.versions import current_line
 
 
@@ -21,8 +22,8 @@ class Machine:
         self.shown: list[int] = []
         monkeypatch.setattr(current, "_seen", OrderedDict())
         monkeypatch.setattr(current, "_micro_batch", lambda: self.task)
-        monkeypatch.setattr(current.time, "sleep", self._sleep)
-        monkeypatch.setattr(current.time, "monotonic", lambda: self.slept)
+        monkeypatch.setattr(versions.time, "sleep", self._sleep)
+        monkeypatch.setattr(versions.time, "monotonic", lambda: self.slept)
 
     def show(self, *versions: int) -> None:
         self.shown = list(versions)

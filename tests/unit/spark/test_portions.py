@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from eligo.errors import EventError
 from eligo.spark import portions, worker
 from eligo.spark.portions import Pace, by_event, bytes_by_row, cuts
 from eligo.spark.rule_sets import Source
@@ -70,6 +71,42 @@ def test_one_row_an_event_in_several_batches(output: str, answered: Any, monkeyp
     assert len(batches) > 3
 
 
+@pytest.mark.parametrize("output", ["array", worker.RANKED])
+def test_matches_that_came_together_are_cut_between_events(
+    output: str, answered: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knew that so many would come."""
+    monkeypatch.setattr(portions, "MATCHES", 100)
+    monkeypatch.setattr(portions, "_FIRST", 1_000)
+    counts = {0: 0, 1: 30, 2: 250}
+    values = [1, 1, 1, 0, 1, 2, 1, 2, 2, 0, 0, 1]
+    batches = answered(rules_of(counts), output, {"c0": range(len(values)), "c1": values})
+    found = pa.Table.from_batches(batches)
+    assert found.column(0).to_pylist() == list(range(len(values)))
+    assert [len(row) for row in found.column(1).to_pylist()] == [counts[x] for x in values]
+    assert [sum(map(len, batch.column(1).to_pylist())) for batch in batches][:3] == [120, 250, 280]
+
+
+def test_an_event_that_is_refused_has_its_number_in_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(some: pa.RecordBatch) -> Iterator[Any]:
+        bad = [number for number, x in enumerate(some.column(0).to_pylist()) if x]
+        if bad:
+            raise EventError(f"event {bad[0]}: is bad")
+        yield np.zeros(0, np.int64), pa.array([], pa.string())
+
+    with pytest.raises(EventError, match="event 300: is bad"):
+        list(Pace().through(pa.record_batch({"x": [0] * 300 + [1]}), look))
+
+
+def test_ids_far_behind_in_a_large_array() -> None:
+    """Arrow refuses to cast part of an array whose characters end beyond what a string column can hold."""
+    data, offsets = pa.py_buffer(b"idid"), np.array([0, 2, 4], np.int64)
+    plan = Plan(Source("unused"), (), (), 0, "exploded", False)
+    rules = pa.Array.from_buffers(pa.large_string(), 2, [None, pa.py_buffer(offsets), data])
+    assert worker._ids(plan, rules[1:]).to_pylist() == ["id"]
+    assert worker._ids(plan, rules[1:]).type == pa.string()
+
+
 def test_fewer_events_at_a_time_where_they_match_more() -> None:
     view = rules_of({0: 0, 1: 100_000})
     pace = Pace()
@@ -110,6 +147,18 @@ def test_bytes_of_every_kind_of_column() -> None:
     assert bytes_by_row(pa.nulls(2)).tolist() == [0, 0]
     assert bytes_by_row(pa.array(["abc", None])).tolist() == [7, 4]
     assert len(bytes_by_row(pa.array([b"ab"], pa.binary(2)))) == 1
+    assert bytes_by_row(pa.array([b"a", None, b"a" * 300], pa.large_binary())).tolist() == [5, 4, 304]
+    assert bytes_by_row(pa.array([[1, 2], None], pa.large_list(pa.int32()))).tolist() == [12, 4]
+
+
+def test_lists_without_offsets_inside() -> None:
+    """So some versions of Arrow's Java send a column of lists of lists where all are empty."""
+    inner = pa.Array.from_buffers(
+        pa.list_(pa.int32()), 0, [None, pa.py_buffer(b"")], children=[pa.nulls(0, pa.int32())]
+    )
+    offsets = pa.py_buffer(np.zeros(3, np.int32))
+    column = pa.Array.from_buffers(pa.list_(inner.type), 2, [None, offsets], children=[inner])
+    assert bytes_by_row(column).tolist() == [4, 4]
 
 
 def test_no_events_are_no_batches_of_matches() -> None:

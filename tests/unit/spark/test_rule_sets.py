@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eligo.errors import SnapshotError
 from eligo.spark import rule_sets
 from eligo.spark.rule_sets import Source, facts, opened
+from eligo.store import opening, versions
+from eligo.store.versions import current_line, hold
 from unit.store.making import Maker
 
 
@@ -57,6 +61,39 @@ def test_no_more_is_kept_open_than_memory_allows(made: Maker) -> None:
         for version in (1, 2, 3):
             opened(Source(path, memory=memory), version, False)
         assert [key[1] for key in rule_sets._matchers] == kept
+
+
+def test_a_machine_that_sees_an_old_file_waits(made: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version of its events is published, only CURRENT is not new here yet."""
+    path, slept = made.path, list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            (path / "CURRENT").write_text(current_line(3) + "\n")
+
+    monkeypatch.setattr(versions.time, "sleep", sleep)
+    (path / "CURRENT").write_text(current_line(2) + "\n")
+    assert len(opened(Source(str(path)), 3, False)) == 42
+    assert len(slept) == 3
+    with pytest.raises(SnapshotError, match="no version 4, the newest is 3"):
+        hold(path, 4)
+    assert len(slept) == 3
+
+
+def test_a_shard_is_gone_before_the_next_is_opened(made: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped: list[int] = []
+
+    def open_held(*arguments: Any, **options: Any) -> Any:
+        gc.collect()
+        mapped.append(sum(key[0] == str(made.path) for key in opening._segments))
+        return opening.open_held(*arguments, **options)
+
+    monkeypatch.setattr(rule_sets, "open_held", open_held)
+    source = Source(str(made.path), version=1)
+    for shards in ((0,), (), (0,)):
+        opened(replace(source, shards=shards), 1, False)
+    assert mapped == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

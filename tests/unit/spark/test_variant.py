@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import eligo
 from eligo import EventError
+from eligo.spark import sql
 from eligo.spark.variant import attribute_columns, is_variant, variant_type
 
 VariantVal = pytest.importorskip("pyspark.sql.types").VariantVal
@@ -28,6 +31,16 @@ def found(texts: list[str | None], *keys: str, several: bool = False) -> list[An
     rows = [[value for value in row if value is not None] for row in zip(*columns, strict=True)]
     assert all(len(row) <= 1 for row in rows)
     return [row[0] if row else None for row in rows]
+
+
+def test_an_event_of_which_rules_look_at_nothing(tmp_path: Path) -> None:
+    """It is one all the same, for the function in SQL."""
+    matcher = eligo.Matcher()
+    matcher.add_many([("none", "z is null"), ("some", "age > 1")])
+    matcher.save(tmp_path / "rules")
+    event = pa.StructArray.from_arrays([column_of(['{"a": 1}', None, "3"])], fields=[pa.field("v", variant_type())])
+    path = pa.array([str(tmp_path / "rules")] * 3)
+    assert sql._rules(path, event, sql.TEXTS).to_pylist() == [["none"]] * 3
 
 
 def test_kinds_of_values() -> None:
