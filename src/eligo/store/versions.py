@@ -13,10 +13,9 @@
         statistics-<hash>.parquet  what was learned of events
       staging/<job>/               files of a job until they are published
 
-    CURRENT   00000000000000000007 5c2c3ecd        and a line feed: 30 bytes, whatever the version
+    CURRENT   00000000000000000007 5ae1d780        and a line feed
 
-CURRENT has one length for ever: Spark keeps the length of a file that it reads again and again. It has a checksum,
-because one flipped bit would else name another version that is there too.
+CURRENT has a checksum, because one flipped bit would else name another version that is there too.
 
 A version becomes visible when CURRENT is replaced, which is one rename. All that it names is there before, and stays
 until the version is swept away, which no reader's lock allows: a reader sees one version or another, never a mixture.
