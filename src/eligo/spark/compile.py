@@ -2,7 +2,7 @@
 
     check      columns and their types; do the workers have eligo and see the folder; how many rules
     contains   which attributes hold several values: a rule's normal form depends on that (only rules that say so)
-    units      sorted by id, up to 500,000 a task: read, checked, normalised, encoded under the task's own numbers
+    units      sorted by id, up to 250,000 a task: read, checked, normalised, encoded under the task's own numbers
     merge      one dictionary of all strings
     shards     as many as the memory budget asks: joined, indexed, labelled, each in a task of its own
     publish    the driver puts the version in place, which is one rename
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("eligo.spark")
 
-# A unit pays for every different predicate once, so large units are cheaper.
-UNIT_RULES: Final = 500_000
+# A unit pays for every different predicate once, so large units are cheaper; but its task holds them all, encoded.
+UNIT_RULES: Final = 250_000
 LEAST_RULES: Final = 5_000  # fewer are not worth a task, a file and an entry in the manifest
 # Bytes of segment for a byte of piece: the index, the labels and the spaces come on top.
 _GROWN: Final = 2.2

@@ -11,6 +11,7 @@ import pyarrow as pa
 from eligo import errors
 from eligo.arrow import texts_of
 from eligo.errors import EligoError
+from eligo.spark.memory import give_back
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,10 @@ def run_tasks(session: SparkSession, count: int, task: Callable[[int], str]) -> 
     def one(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from report(task(number))
+                try:
+                    yield from report(task(number))
+                finally:
+                    give_back()
 
     return reports(session.range(0, count, 1, count).mapInArrow(one, REPORT_DDL))
 

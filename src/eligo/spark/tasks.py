@@ -41,6 +41,7 @@ from eligo.segments.pieces import join_pieces, make_piece, restore_piece
 from eligo.segments.rule_table import RuleTable
 from eligo.segments.segment import Recipe
 from eligo.spark.jobs import report
+from eligo.spark.memory import give_back
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.statistics import read_statistics
 from eligo.store.tables import REJECTS_SCHEMA, ROW_BITS, RULES_SCHEMA, TableWriter, locator_text
@@ -127,6 +128,9 @@ def read_unit(
     except BaseException:
         reader.abort()
         raise
+    finally:
+        del reader
+        give_back()
 
 
 class _UnitReader:

@@ -28,6 +28,7 @@ from eligo.arrow import arrow_of
 from eligo.errors import SnapshotError
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
+from eligo.spark.memory import give_back, keep_little
 from eligo.spark.portions import Found, Pace, by_event, bytes_by_row, cuts
 from eligo.spark.row_groups import Files
 from eligo.spark.rule_sets import Source, opened
@@ -57,6 +58,14 @@ class Plan:
 
 def run(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function given to `mapInArrow`."""
+    keep_little()
+    try:
+        yield from _answers(plan, batches)
+    finally:
+        give_back()
+
+
+def _answers(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     pace = Pace()
     for batch in batches if plan.files is None else plan.files.read(batches):
         if batch.schema.names != column_names(plan.columns):
