@@ -26,7 +26,7 @@ demo: check-java $(VENV)/.demo  ## match 336,776 real flights against 10,000 rul
 	@$(BIN)/python examples/flights.py
 
 test: lint typecheck warm  ## lint, types, kernel cache, then every test but the slow ones
-	$(BIN)/python -m pytest -m "not slow" --numprocesses 3 --dist loadgroup --durations 20
+	$(BIN)/python -m pytest -m "not slow" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --durations 20
 
 test-slow: warm  ## soak and scale tests
 	$(BIN)/python -m pytest -m slow
@@ -91,7 +91,7 @@ $(KAFKA_VENV)/.made: pyproject.toml
 	@echo "installing eligo with pyspark $(KAFKA_SPARK) into $(KAFKA_VENV) …"
 	@$(PYTHON) -m venv $(KAFKA_VENV) \
 	 && $(KAFKA_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-	      --editable '.[spark]' 'pyspark==$(KAFKA_SPARK)' 'pytest>=8,<10' 'pytest-xdist>=3.5,<4' \
+	      --editable '.[spark]' 'pyspark==$(KAFKA_SPARK)' 'pytest>=8,<10' 'pytest-xdist>=3.7,<4' \
 	 && touch $@ || true
 
 comma := ,

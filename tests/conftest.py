@@ -1,7 +1,11 @@
-"""Lets every test import `strategies`, whichever directory it lies in, and keeps the tests of Spark in two processes.
+"""Lets every test import `strategies`, whichever directory it lies in, and says which tests go to one process.
 
-Group "spark": the tests with the marker, one after another, on the session below. Group "cluster": those that start JVMs
-of their own, which are tests/cluster and what names the group itself.
+    "spark"     the tests with the marker, one after another, on the session below
+    "cluster"   those that start JVMs of their own: tests/cluster, and what names the group itself
+    the others  those of a file together, or those of one index where a file has them for all: what is made once for a
+                file is then made once, and a process loads the kernels of some indexes, not of all
+
+The first two take the longest, and so are first.
 """
 
 from __future__ import annotations
@@ -21,10 +25,22 @@ if HERE not in sys.path:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A Spark session is slow to start: of the processes that run tests, one has it."""
+    first = {"spark": 0, "cluster": 1}
+    ranks = {}
     for item in items:
-        if item.get_closest_marker("spark") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        marker = item.get_closest_marker("xdist_group")
+        group = marker.args[0] if marker else _group(item)
+        if not marker:
+            item.add_marker(pytest.mark.xdist_group(group))
+        ranks[item] = first.get(group, len(first))
+    items.sort(key=ranks.__getitem__)
+
+
+def _group(item: pytest.Item) -> str:
+    if item.get_closest_marker("spark"):
+        return "spark"
+    index = getattr(item, "callspec", None) and item.callspec.params.get("index")  # type: ignore[attr-defined]
+    return f"{item.path.parent.name}/{item.path.stem}" + (f"/{index}" if isinstance(index, str) else "")
 
 
 @pytest.fixture(scope="session")
