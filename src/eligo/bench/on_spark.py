@@ -219,6 +219,7 @@ def scale(bench: Bench, rules: int | None, events: int | None) -> dict[str, Any]
     frame = bench.session.read.parquet(given)
     with watched() as compiling_peak:
         seconds, done = bench.timed(f"{rules:,} rules compiled", lambda: spark.compile_rules(frame, path))
+    bench.start()  # workers that compiled are not those that match
     found = bench.session.read.parquet(source)
     result: dict[str, Any] = {
         "rules": rules, "events": events, "compile_s": seconds, "shards": done.shards,

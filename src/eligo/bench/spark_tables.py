@@ -100,7 +100,7 @@ def _scale(r: dict[str, Any]) -> tuple[str, list[Row]]:
     ]
     return f"{title} an event; memory of the JVM and all its Python workers together", [
         *rows,
-        ("… memory", gigabytes("compile_bytes"), "4 GB"),
+        ("… memory, pages of files that are mapped among it", gigabytes("compile_bytes"), ""),
         ("arrays that matching maps", f"{r['mapped_bytes_a_rule']:.0f} bytes a rule", ""),
         ("`match`, a shard after another", f"{r['apart_s']:,.1f} s", ""),
         ("… memory", gigabytes("apart_bytes"), "4 GB"),
