@@ -13,7 +13,7 @@ KAFKA_VENV := .venv-kafka
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv install demo test test-slow test-cluster test-kafka lint typecheck format warm clean check-java
+.PHONY: help venv install demo test test-slow test-thorough test-cluster test-kafka lint typecheck format warm clean check-java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: lint typecheck warm  ## lint, types, kernel cache, then every test but the
 
 test-slow: warm  ## soak and scale tests
 	$(BIN)/python -m pytest -m slow
+
+test-thorough: warm  ## the random tests against the reference, with ten times as many examples
+	ELIGO_EXAMPLES=10 $(BIN)/python -m pytest -n 2 --dist loadgroup tests/contract tests/property tests/unit/evaluate tests/unit/exchange
 
 test-cluster: warm  ## a Spark cluster of several processes, some of them killed in the middle of their work
 	$(BIN)/python -m pytest -m cluster

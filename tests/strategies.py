@@ -7,15 +7,24 @@ random event. Give both the same `multi`: it is where `contains` may stand and w
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from eligo.language.tree import And, Constant, Join, Node, Not, Or, Predicate, Quantified, Value
 
 ATTRIBUTES = ("a", "b", "c")
+
+
+def tried(examples: int, **more: Any) -> settings:
+    """So many examples in `make test`, which has every index and evaluator try some; `make test-thorough` has more."""
+    times = int(os.environ.get("ELIGO_EXAMPLES", "1"))
+    return settings(max_examples=times * examples, deadline=None, suppress_health_check=list(HealthCheck), **more)
+
 
 # Names that text can write only in backquotes, or that look as if they could not be names.
 ODD_NAMES = (

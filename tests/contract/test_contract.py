@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import eligo
@@ -17,7 +17,7 @@ from eligo.index.registry import INDEXES
 from eligo.language import parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import matches
-from strategies import events, expressions
+from strategies import events, expressions, tried
 
 MULTI = frozenset({"c"})
 # Indexes and evaluators meet in nothing but a list of conjunctions, so every one of each is tried, not every pair.
@@ -27,7 +27,7 @@ COMBINATIONS = [(*pair, absent) for pair, absent in product(PAIRS, ("fails", "cl
 
 several = pytest.mark.parametrize(("index", "evaluator", "absent"), COMBINATIONS)
 # Some hundred rules against as many events of each kind are in `test_many_rules`; here shapes matter, not numbers.
-thorough = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = tried(12)
 
 
 def build(rules: list[Any], index: str, evaluator: str, absent: Any, multi: frozenset[str] = MULTI) -> eligo.Matcher:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -21,7 +20,7 @@ from eligo.language.reference import matches, multi_valued
 from eligo.language.tree import And, Node, Not, Or, Predicate
 from eligo.segments.living.living import LivingSet
 from eligo.segments.living.verify import verify_structure
-from strategies import events, expressions
+from strategies import events, expressions, tried
 
 NAMES = [f"r{n}" for n in range(8)]
 DECLARED = frozenset({"c"})
@@ -183,12 +182,12 @@ class ClassicalBloomMachine(ClassicalMachine):
     options: ClassVar[dict[str, Any]] = {}
 
 
-_settings = settings(max_examples=45, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+_settings = tried(30, stateful_step_count=40)
 TestFails = Machine.TestCase
 TestFails.settings = _settings
 TestClassical = ClassicalMachine.TestCase
 TestClassical.settings = _settings
-_fewer = settings(_settings, max_examples=25)
+_fewer = tried(20, stateful_step_count=40)
 TestHash = HashMachine.TestCase
 TestHash.settings = _fewer
 TestDeepHash = DeepHashMachine.TestCase

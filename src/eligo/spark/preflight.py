@@ -29,8 +29,6 @@ def check_workers(session: SparkSession, path: str, *, writing: Path | None = No
     path     the folder of the rules, which every worker must see
     writing  a folder in which workers must be able to make files that the driver sees
     """
-    from pyspark.errors import PySparkException
-
     from eligo import __version__
 
     nonce = uuid4().hex
@@ -39,7 +37,7 @@ def check_workers(session: SparkSession, path: str, *, writing: Path | None = No
     probe = _probe(path, str(writing) if writing is not None else "", nonce)
     try:
         found = [json.loads(line) for line in reports(session.range(0, 4096).mapInArrow(probe, REPORT_DDL))]
-    except PySparkException as error:
+    except Exception as error:  # Spark's own, or that of py4j where not even a worker was there
         raise _unusable(error) from error
     for worker in found:
         _refuse(worker, path, __version__, writing, nonce)

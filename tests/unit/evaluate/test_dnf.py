@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import eligo
@@ -17,10 +17,10 @@ from eligo.index.registry import INDEXES
 from eligo.language import And, Node, Not, Or, parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import matches
-from strategies import events, expressions
+from strategies import events, expressions, tried
 
 LEAVES = 24
-thorough = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = tried(30)
 
 
 def spines(multi: frozenset[str]) -> st.SearchStrategy[Node]:
@@ -75,7 +75,7 @@ def test_trees_say_the_same_expanded(absent: Any, rules: list[Node], some: list[
 
 @pytest.mark.parametrize("absent", ["fails", "classical"])
 @pytest.mark.parametrize("index", INDEXES.all())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@tried(12)
 @given(rules=st.lists(trees(frozenset()), min_size=1, max_size=4), event=events(ranges=True))
 def test_an_unknown_value_may_meet_two_leaves_in_two_ways(
     index: str, absent: Any, rules: list[Node], event: dict[str, Any]

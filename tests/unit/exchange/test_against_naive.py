@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import eligo
 from eligo.exchange import Exchange, GraphError
 from eligo.language import And, Node, parse
 from eligo.language.reference import matches
-from strategies import events, expressions
+from strategies import events, expressions, tried
 
 MULTI = frozenset({"c"})
 PUBLISHERS, BETWEEN, ADVERTISERS = ("P", "Q"), ("X", "Y", "Z"), ("A", "B")
@@ -151,7 +151,7 @@ def node(exchange: Exchange, naive: Naive, draw: Any, _: Any) -> None:
 STEPS = (connect, connect, connect, disconnect, book, book, book, cancel, node)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@tried(40)
 @given(data=st.data(), absent=st.sampled_from(("fails", "classical")))
 def test_after_every_change_all_visits_agree(data: st.DataObject, absent: Any) -> None:
     tree = expressions(multi=MULTI, max_leaves=5)

@@ -50,12 +50,12 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_wide_column_is_not_repeated_into_one_batch(answered: Any) -> None:
     """One event of a megabyte among narrow ones: its matches alone are cut small."""
-    view = rules_of({0: 100, 1: 3_000})
+    view = rules_of({0: 100, 1: 300})
     words = ["w"] * 50 + ["wide" * (1 << 18)] + ["w"] * 50
     batches = answered(view, "exploded", {"c0": words, "c1": [0] * 50 + [1] + [0] * 50})
-    assert sum(batch.num_rows for batch in batches) == 3_000 + 100 * 100
+    assert sum(batch.num_rows for batch in batches) == 300 + 100 * 100
     assert max(batch.nbytes for batch in batches) < 2 * portions.BYTES
-    assert len(batches) < 60
+    assert 5 <= len(batches) < 15
 
 
 @pytest.mark.parametrize("output", ["array", worker.RANKED])
