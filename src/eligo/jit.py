@@ -77,12 +77,13 @@ def _cache_folder(file: Path) -> str:
 def _compiled(function: Callable[..., Any]) -> Any:
     settings: Any = config  # of the whole process, so it is put back
     before = settings.CACHE_DIR
-    settings.CACHE_DIR = _cache_folder(Path(function.__code__.co_filename)) or before
+    folder = _cache_folder(Path(function.__code__.co_filename))
+    settings.CACHE_DIR = folder or before
     try:
         compiled: Any = numba.njit(nogil=True)(function)
         compiled.get_call_template = partial(_call_plainly, compiled.get_call_template)
         with suppress(RuntimeError):  # no place to write to
-            compiled._cache = KernelCache(function)
+            compiled._cache = KernelCache(function, folder)
         return compiled
     finally:
         settings.CACHE_DIR = before

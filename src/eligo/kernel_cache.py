@@ -32,10 +32,16 @@ _GLANCE: Final = 0.02  # seconds between two looks
 class KernelCache(FunctionCache):
     """The cache of one kernel, locked from a look that finds nothing until what is compiled then is saved."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], folder: str = "") -> None:
+        """Keep the versions in `folder`, which is named by the content of all sources they come from.
+
+        So neither the place nor the time of a source file matters: another checkout of the same sources finds them.
+        Without a folder Numba finds a place, and asks for the time.
+        """
         super().__init__(function)
-        locator = self._impl.locator
-        self._cache_file = _Versions(self._cache_path, self._impl.filename_base, locator.get_source_stamp())
+        self._cache_path = folder or self._cache_path
+        stamp = None if folder else self._impl.locator.get_source_stamp()
+        self._cache_file = _Versions(self._cache_path, self._impl.filename_base, stamp)
         self._lock = _Lock(self._cache_file._index_path + ".lock")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
