@@ -65,7 +65,10 @@ def compare_texts(strings, number, e, row):  # type: ignore[no-untyped-def]
 
 @inline
 def above(words, at, kind, key, strings, e):  # type: ignore[no-untyped-def]
-    """Whether an event's value (kind and key as encoded) lies above the cut words[at:at+3]."""
+    """Whether an event's value (kind and key as encoded) lies above the cut words[at:at+3].
+
+    A string comes with its bytes, because `Index.text_attributes` names the attribute of every such check.
+    """
     cut, cut_key, cut_key2 = words[at], words[at + 1], words[at + 2]
     own = 0 if kind == codes.RAW_FLOAT else codes.STRING >> 2 if kind == codes.TEXT else kind >> 2
     if cut >> 2 != own or cut & 3 == 0:
@@ -79,12 +82,8 @@ def above(words, at, kind, key, strings, e):  # type: ignore[no-untyped-def]
         return ordered_float(key) >= cut_key2
     if own < codes.STRING >> 2:
         return key >= cut_key
-    number = e.text_number[key] if kind == codes.TEXT else key
-    if number == cut_key >> 1:
+    if e.text_number[key] == cut_key >> 1:
         return cut_key & 1 == 0
-    if kind != codes.TEXT:
-        # Only equality is asked of this attribute, and the strings differ; nothing but "" has no cut before it.
-        return strings.offsets[cut_key >> 1] == strings.offsets[(cut_key >> 1) + 1]
     return compare_texts(strings, cut_key >> 1, e, key) < 0
 
 

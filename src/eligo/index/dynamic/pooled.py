@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from eligo.compile.compiled import I64, Arrays
+from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.base import Scratch
 from eligo.index.dynamic.asking import make_string_handle
 from eligo.index.dynamic.sight import no_key_sight
-from eligo.index.dynamic.writing import rows_of
+from eligo.index.dynamic.writing import rows_of, text_attributes_of
 from eligo.index.native import NativeIndex
 
 
@@ -76,6 +76,11 @@ class PooledIndex(NativeIndex):
 
     def arrays(self) -> Arrays:
         return self.pools.arrays()  # type: ignore[no-any-return]
+
+    def text_attributes(self, conjunctions: Conjunctions) -> I32:
+        by_rows = text_attributes_of(conjunctions.compiled, len(conjunctions.spaces.space_count))
+        by_rows[super().text_attributes(conjunctions)] = True
+        return np.nonzero(by_rows)[0].astype(np.int32)
 
     def scratch(self) -> Any:
         made = self.scratch_type()
