@@ -129,7 +129,7 @@ def mark_text_attributes(  # type: ignore[no-untyped-def]
 ):
     for p in range(len(attribute)):
         shape, kind, _ = form_of(p, flags, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2)
-        if shape == ASK and (kind == STRING or kind == ANY):
+        if shape == ASK and kind in (STRING, ANY):
             wanted[attribute[p]] = True
 
 
