@@ -36,7 +36,7 @@ SMALL = (0, 1, 2, 3)
 NUMBERS = (
     *SMALL, -1, 0.0, -0.0, 0.5, 1.0, 2.5, 2**53, 2**53 + 1, float(2**53), -(2**63), 2**63 - 1, 2.0**63, 1e300, 5e-324,
 )  # fmt: skip
-STRINGS = ("", "a", "ab", "b", "B", "it's", "a%", "%b", "a_", "true", "1", "\x00", "é", "\ud7ff", "\U0001f600")
+STRINGS = ("", "a", "ab", "b", "B", "it's", "a%", "%b", "a_", "true", "1", "\x00", "é", "\ud7ff", "\U0001f600", "\\")
 TIMES = (
     date(2026, 1, 31),
     date(1, 1, 1),
@@ -44,7 +44,7 @@ TIMES = (
     datetime(2026, 1, 31, 12, 0, 0, 1, tzinfo=UTC),
     datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
 )
-PATTERNS = ("a%", "%", "_", "a_", "%b", "", "a", "a%b", "it's%")
+PATTERNS = ("a%", "%", "_", "a_", "%b", "", "a", "a%b", "it's%", "a\\%", "\\%b", "%\\_", "a\\_%", "\\\\%")
 
 _small = st.sampled_from(SMALL)
 _numbers = st.one_of(_small, st.sampled_from(NUMBERS))

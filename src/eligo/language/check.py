@@ -18,6 +18,7 @@ import numpy as np
 
 from eligo.errors import RuleSyntaxError, RuleTypeError
 from eligo.language.limits import DEFAULT_LIMITS, Limits, exceeded
+from eligo.language.patterns import ESCAPE, in_backslash_form
 from eligo.language.tree import Comparison, Operator, Predicate, Value
 
 KINDS: dict[type, str] = {
@@ -105,6 +106,7 @@ def check_operands(operator: str, values: Sequence[Value], limits: Limits = DEFA
     if operator == "like":
         if kind != "string":
             raise Problem(f"'like' takes a string, not a {kind}", "a pattern is a string such as 'Sun%'")
+        check_pattern(str(values[0]))
         return
     if operator == "between":
         other = KINDS[type(values[1])]
@@ -112,6 +114,20 @@ def check_operands(operator: str, values: Sequence[Value], limits: Limits = DEFA
             raise Problem(f"'between' over two kinds: a {kind} and a {other}", "give two values of one kind", at=1)
     if kind == "Boolean" and operator != "=":
         raise Problem(f"{operator!r} needs an order, and Booleans have none", "compare Booleans with = or !=")
+
+
+def check_pattern(pattern: str, escape: object = ESCAPE) -> str:
+    """A pattern of `like` with a backslash as its escape character, whichever one it was written with."""
+    if not isinstance(escape, str) or len(escape) != 1:
+        hint = "name one character: like '10!%' escape '!'"
+        raise Problem(f"'escape' takes one character, not {short(escape)}", hint, at=1)
+    written, wrong = in_backslash_form(pattern, escape)
+    if wrong >= 0:
+        what = f"stands before {pattern[wrong + 1]!r}" if wrong + 1 < len(pattern) else "is the last character"
+        sign = "the backslash" if escape == ESCAPE else f"the escape character {escape}"
+        hint = f"it takes %, _ and itself literally, nothing else; for the character itself write {escape}{escape}"
+        raise Problem(f"{sign} in the pattern {what}", hint)
+    return written
 
 
 def clean(value: object) -> Value:

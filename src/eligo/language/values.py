@@ -21,6 +21,7 @@ import math
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
+from eligo.language.patterns import like_prefix
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
 from eligo.language.tree import Predicate, Value
 
@@ -140,19 +141,11 @@ def union(runs: Iterable[Run]) -> ValueSet:
     return tuple(result)
 
 
-def like_prefix(pattern: str) -> tuple[str, str]:
-    """A pattern's text before its first wildcard, and the rest from there on."""
-    for place, character in enumerate(pattern):
-        if character in "%_":
-            return pattern[:place], pattern[place:]
-    return pattern, ""
-
-
 def is_residual(predicate: Predicate) -> bool:
     """Whether the predicate is a pattern that no set of values describes."""
     if predicate.operator != "like":
         return False
-    return like_prefix(str(predicate.values[0]))[1] not in ("", "%")
+    return like_prefix(str(predicate.values[0]))[1].strip("%") != ""
 
 
 def positive_set(predicate: Predicate) -> ValueSet:

@@ -8,6 +8,7 @@ from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
+from eligo.compile.like import like
 from eligo.index.dynamic.line import BITS, MAX, MIN, STRING, high_at, low_at, place_of
 from eligo.index.dynamic.rows import (
     ASK,
@@ -115,41 +116,6 @@ def before(words, at, e, r, side, strings, rule_first):  # type: ignore[no-untyp
 
 
 @inline
-def like_text(strings, number, e, row):  # type: ignore[no-untyped-def]
-    """SQL's LIKE over UTF-8, as in compile/predicates.py, with the pattern in the string table."""
-    data, text = strings.data, e.text
-    at, stop = strings.offsets[number], strings.offsets[number + 1]
-    i, end = e.text_low[row], e.text_high[row]
-    star, resume = np.int64(-1), np.int64(0)
-    while i < end:
-        matched = False
-        if at < stop and data[at] == 37:  # %
-            star, resume = at, i
-            at += 1
-            continue
-        if at < stop and data[at] == 95:  # _
-            if text[i] & 0xC0 != 0x80:  # not in the middle of a character
-                i += 1
-                while i < end and text[i] & 0xC0 == 0x80:
-                    i += 1
-                at += 1
-                matched = True
-        elif at < stop and data[at] == text[i]:
-            i += 1
-            at += 1
-            matched = True
-        if not matched:
-            if star < 0:
-                return False
-            resume += 1
-            i = resume
-            at = star + 1
-    while at < stop and data[at] == 37:
-        at += 1
-    return at == stop
-
-
-@inline
 def point_string(source, e):  # type: ignore[no-untyped-def]
     """The number of the only string that a run of a range allows, -1 if no rule names it, -2 if it allows several."""
     r = -1 - source
@@ -232,8 +198,13 @@ def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
                 break
         if good and flags & codes.RESIDUAL:
             # Values of another kind match no pattern; a range of strings never comes here (the encoder refuses it).
-            text = source >= 0 and e.meta[source] & 255 == codes.TEXT
-            matched = text and like_text(strings, words[at + 3], e, e.key[source])
+            matched = False
+            if source >= 0 and e.meta[source] & 255 == codes.TEXT:
+                pattern, row = words[at + 3], e.key[source]
+                matched = like(
+                    strings.data, strings.offsets[pattern], strings.offsets[pattern + 1],
+                    e.text, e.text_low[row], e.text_high[row],
+                )  # fmt: skip
             good = matched != (flags & codes.RESIDUAL_NEGATED != 0)
         return good
     if kind != s.entry_kind[j]:

@@ -13,6 +13,7 @@ left alone: `a >= 10 and a <= 30` may be met by two values, one for each bound.
 from __future__ import annotations
 
 from eligo.language.normalize.context import Context
+from eligo.language.patterns import like_prefix
 from eligo.language.tree import ALWAYS, NEVER, And, Node, Or, Predicate, Value, with_children
 from eligo.language.values import (
     EVERYTHING,
@@ -24,7 +25,6 @@ from eligo.language.values import (
     complement,
     is_residual,
     kind_of,
-    like_prefix,
     positive_set,
     union,
 )
