@@ -4,8 +4,8 @@ A decimal is an integer, its *unscaled* value, divided by a power of ten.
 
     up to 2⁵³ / up to 10²²        both are floats, so their quotient is the nearest float (IEEE 754)
     a multiple of the power       a 64-bit integer
-    anything else                 Arrow writes it as text and reads that as a float, which rounds to the nearest; its own
-                                  cast of decimals to floats does not
+    anything else                 Arrow writes it as text and reads that as a float, which rounds to the nearest;
+                                  its own cast of decimals to floats does not
 """
 
 from __future__ import annotations

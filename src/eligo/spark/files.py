@@ -19,8 +19,8 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 
 from eligo.errors import EventError, OptionError
-from eligo.spark.event_columns import Path, paths_of, sent_columns, type_at
-from eligo.spark.match import VERSION, begin_plan, matched, session_of, warn_of_absence
+from eligo.spark.event_columns import Path, sent_columns, type_at
+from eligo.spark.match import VERSION, begin_plan, locate_attributes, matched, session_of
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.row_groups import File, Files, as_type, cut, unreadable
 from eligo.spark.rule_sets import facts
@@ -67,9 +67,7 @@ def match_files(
     listing = _listing(session, parquet_path)
     schema = listing.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
-    attributes = paths_of(schema, found.attributes, found.multi)
-    if not attributes:
-        warn_of_absence(schema, found)
+    attributes, plan, aside = locate_attributes(schema, found, plan)
     sent = sent_columns(schema, plan.kept, attributes)
     _refuse_shredded(listing, sent.paths)
     files = Files(
@@ -81,7 +79,7 @@ def match_files(
     )
     plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths), files=files)
     chosen = session.range(0, len(files.tasks), 1, max(1, len(files.tasks)))
-    return matched(chosen, schema, plan, found, key, memory, observe)
+    return matched(chosen, schema, plan, found, key, memory, observe, aside)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def run_tasks(session: SparkSession, count: int, task: Callable[[int], str]) -> 
                 finally:
                     give_back()
 
-    return reports(session.range(0, count, 1, count).mapInArrow(one, REPORT_DDL))
+    return reports(session.range(0, count, 1, count).mapInArrow(one, REPORT_DDL)) if count else []
 
 
 def reports(frame: DataFrame) -> list[str]:

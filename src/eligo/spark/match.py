@@ -26,13 +26,13 @@ from eligo.spark.event_columns import (
     few,
     holds_lists,
     leaves_of,
-    paths_of,
+    locate,
     quoted,
     sent_columns,
     type_at,
 )
 from eligo.spark.preflight import check_once, folder_of
-from eligo.spark.rule_sets import Facts, Source, facts
+from eligo.spark.rule_sets import Facts, Source, facts, look_aside
 from eligo.spark.shards import matched_by, spread
 from eligo.spark.worker import Plan
 
@@ -96,20 +96,31 @@ def match(
         check_once(events_df.sparkSession, folder)
     schema = events_df.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
-    following = events_df.isStreaming and found.version and version is None
-    sent = sent_columns(schema, plan.kept, _attributes(schema, found, columns, bool(following)))
-    plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + bool(following))
+    following = bool(events_df.isStreaming and found.version and version is None)
+    attributes, plan, aside = locate_attributes(schema, found, plan)
+    if columns == "all" or (columns is None and following):
+        leaves = leaves_of(schema)
+        if columns == "all" or len(leaves) <= _FEW_COLUMNS:
+            attributes = {**leaves, **attributes}
+    sent = sent_columns(schema, plan.kept, attributes)
+    plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + following)
     selected = [column_of(path) for path in sent.paths]
     if any(holds_lists(type_at(schema, path)) for path in sent.paths):
         _warn_of_measuring(events_df.sparkSession)
     if following:
         events_df, at = with_version(events_df, folder, found.version)
         selected.append(at)
-        source = replace(plan.source, version=0, manifest="", schema=schema.json(), sent=sent.names)
-        plan = replace(plan, source=source, version_place=len(sent.paths), version_least=found.version)
+        source = replace(plan.source, version=0, manifest="", aside=frozenset(), schema=schema.json(), sent=sent.names)
+        plan = replace(
+            plan,
+            source=source,
+            version_place=len(sent.paths),
+            version_least=found.version,
+            counts_aside=observe is not None,
+        )
     names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
-    return matched(chosen, schema, plan, found, key, memory, observe)
+    return matched(chosen, schema, plan, found, key, memory, observe, aside)
 
 
 def begin_plan(
@@ -149,8 +160,9 @@ def matched(
     key: Iterable[str] | None,
     memory: int,
     observe: str | Observation | None,
+    aside: int,
 ) -> DataFrame:
-    """The answer of a plan that is complete; `chosen` is what goes to the workers."""
+    """The answer of a plan that is complete; `chosen` is what goes to the workers, `aside` rules are set aside."""
     if not isinstance(memory, int) or memory < 1:
         raise OptionError(f"memory is a whole number of bytes, at least 1, not {memory!r}")
     answer = answer_schema(schema, plan)
@@ -159,19 +171,19 @@ def matched(
         answers = spread(chosen, plan, answer, found, key, memory)
     else:
         answers = matched_by(chosen, plan, answer)
-    return _observed(answers, observe, plan)
+    return _observed(answers, observe, plan, aside)
 
 
-def _attributes(schema: StructType, found: Facts, columns: str | None, following: bool) -> dict[str, Path]:
-    """Attribute → where it is."""
-    paths = paths_of(schema, found.attributes, found.multi)
-    if columns == "all" or (columns is None and following):
-        leaves = leaves_of(schema)
-        if columns == "all" or len(leaves) <= _FEW_COLUMNS:
-            paths = {**leaves, **paths}
-    if not paths:
+def locate_attributes(schema: StructType, found: Facts, plan: Plan) -> tuple[dict[str, Path], Plan, int]:
+    """Where the attributes are that rules look at, the plan with those whose rules are set aside, and how many rules.
+
+    Warnings say which rules are set aside, and that no attribute at all is there.
+    """
+    located = locate(schema, found.attributes, found.multi)
+    if not located.paths and not located.unusable:
         warn_of_absence(schema, found)
-    return paths
+    aside = look_aside(plan.source.path, found, located.unusable)
+    return located.paths, replace(plan, source=replace(plan.source, aside=frozenset(located.unusable))), aside.rules
 
 
 def warn_of_absence(schema: StructType, found: Facts) -> None:
@@ -207,8 +219,8 @@ def _warn_of_measuring(session: SparkSession) -> None:
     )
 
 
-def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan) -> DataFrame:
-    """Count what comes out, and between which versions."""
+def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan, aside: int) -> DataFrame:
+    """Count what comes out, between which versions, and how many rules were set aside."""
     if observe is None:
         return matched
     from pyspark.sql import functions as f
@@ -220,7 +232,10 @@ def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan)
     if plan.version_column is not None:
         column = f.col(quoted(plan.version_column))
         counts += [f.min(column).alias("version_min"), f.max(column).alias("version_max")]
-    return matched.observe(observe, *counts)
+    if plan.counts_aside:
+        return matched.observe(observe, *counts, f.max(f.col(worker.ASIDE)).alias("set_aside")).drop(worker.ASIDE)
+    # Known beforehand; but what is observed has to be an aggregate.
+    return matched.observe(observe, *counts, (f.count(f.lit(1)) * 0 + aside).alias("set_aside"))
 
 
 def _require_spark() -> None:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from eligo.compile.compiled import Arrays
 from eligo.errors import EventError
 from eligo.index.registry import choose as choose_index
-from eligo.spark.event_columns import column_of, few, paths_of, variant_depth
+from eligo.spark.event_columns import column_of, few, locate, variant_depth
 from eligo.spark.jobs import REPORT_DDL, report, reports, run_tasks
 from eligo.spark.preflight import check_once
 from eligo.spark.published import Published, published
@@ -79,12 +79,12 @@ def _paths(schema: StructType, folder: str) -> dict[str, Any]:
     with hold(folder) as held:
         content = held.content
     multi = frozenset(content.multi) | content.containing.keys()
-    paths = paths_of(schema, content.attributes, multi)
+    paths = locate(schema, content.asked, multi).paths
     # What is in a Variant is not counted: its types are known only row by row.
     paths = {name: path for name, path in paths.items() if variant_depth(schema, path) is None}
     if not paths:
         raise EventError(
-            f"none of the attributes that rules name ({few(content.attributes)}) is a column of the events "
+            f"none of the attributes that rules name ({few(content.asked)}) is a column of the events "
             f"({few(schema.names)}): there is nothing to learn"
         )
     return paths

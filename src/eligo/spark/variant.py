@@ -7,8 +7,8 @@
 What is at the end of a path is dealt out to columns of one attribute, one for each kind of value, null elsewhere: an
 event has the attribute in one of them. A dot leads from an object to its field, always.
 
-A number with a decimal point, which parse_json makes a decimal, is an integer or a float as all decimals are. An object or binary data is no value
-that rules compare, and is refused; an array is several values, of one kind.
+A number with a decimal point, which parse_json makes a decimal, is an integer or a float as all decimals are. An object
+or binary data is no value that rules compare, and is refused; an array is several values, of one kind.
 """
 
 from __future__ import annotations
