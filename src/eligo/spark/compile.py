@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from eligo.compile.signature import cut_evenly
-from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError, SnapshotError
+from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
 from eligo.matcher import Matcher
 from eligo.options import differing
 from eligo.spark import tasks
+from eligo.spark.arguments import check_choice, check_frame, check_whole
 from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
 from eligo.spark.preflight import check_workers, folder_of
 from eligo.spark.published import Published, published
@@ -54,7 +55,7 @@ _GROWN: Final = 2.2
 
 def compile_rules(
     rules_df: DataFrame,
-    path: str,
+    path: str | os.PathLike[str],
     *,
     index: str = "auto",
     evaluator: str = "interval",
@@ -78,11 +79,10 @@ def compile_rules(
     units        into how many tasks the reading is cut
     """
     stages = Stages()
-    if on_error not in ("collect", "raise"):
-        raise OptionError(f"on_error is 'collect' or 'raise', not {on_error!r}")
+    rules_df = check_frame(rules_df, "rules_df")
+    check_choice(on_error, "on_error", ("collect", "raise"))
     for name, number in (("shards", shards), ("units", units), ("shard_bytes", shard_bytes)):
-        if number is not None and (not isinstance(number, int) or number < 1):
-            raise OptionError(f"{name} is a whole number of at least 1, not {number!r}")
+        check_whole(number, name)
     model = Matcher(index, evaluator, absent, multi, limits, options)  # checks all of these, and is not used otherwise
     folder = folder_of(path)
     rules, id_type = rule_columns(rules_df)

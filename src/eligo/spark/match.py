@@ -18,6 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
+from eligo.spark.arguments import (
+    check_choice,
+    check_frame,
+    check_names,
+    check_session,
+    check_text,
+    check_whole,
+    require_spark,
+)
 from eligo.spark.current import with_version
 from eligo.spark.event_columns import (
     Path,
@@ -87,10 +96,10 @@ def match(
     very name, or else the field `age` of the struct (or the key `age` of the map, or of the object in the Variant)
     `user`. An attribute that the DataFrame lacks is absent in every event.
     """
-    _require_spark()
-    if columns not in (None, "named", "all"):
-        raise OptionError(f"columns is 'named' or 'all', not {columns!r}")
+    events_df = check_frame(events_df, "events_df")
+    check_choice(columns, "columns", (None, "named", "all"))
     folder = folder_of(path)
+    check_options(version, version_column, key, memory, observe, check)
     found = facts(folder, version, check)
     if check:
         check_once(events_df.sparkSession, folder)
@@ -123,6 +132,22 @@ def match(
     return matched(chosen, schema, plan, found, key, memory, observe, aside)
 
 
+def check_options(
+    version: object, version_column: object, key: object, memory: object, observe: object, check: object
+) -> None:
+    """Refuse options of `match` and `match_files` that make no sense, before anything is done."""
+    check_whole(version, "version")
+    check_text(version_column, "version_column", VERSION)
+    if key is not None:
+        check_names([key] if isinstance(key, str) else key, "key", "column names")
+    if memory is None:
+        raise OptionError("memory is a whole number of bytes, not None")
+    check_whole(memory, "memory", unit=" of bytes")
+    if observe is not None and not hasattr(observe, "get"):
+        check_text(observe, "observe", "eligo")
+    check_choice(check, "check", (True, False))
+
+
 def begin_plan(
     schema: StructType,
     folder: str,
@@ -134,10 +159,8 @@ def begin_plan(
     version_column: str | None,
 ) -> Plan:
     """What is known before the columns that rules look at; options that make no sense are refused."""
-    if output not in ("exploded", "array"):
-        raise OptionError(f"output must be 'exploded' or 'array', not {output!r}")
-    if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
-        raise OptionError(f"top_k is a whole number of at least 1, not {top_k!r}")
+    check_choice(output, "output", ("exploded", "array"))
+    check_whole(top_k, "top_k")
     plan = Plan(
         source=Source(folder, found.manifest, found.version),
         kept=(),
@@ -147,7 +170,7 @@ def begin_plan(
         integers=found.integers,
         version_column=version_column if found.version else None,
         top_k=top_k,
-        tags=None if tags is None else (tags,) if isinstance(tags, str) else tuple(tags),
+        tags=None if tags is None else check_names([tags] if isinstance(tags, str) else tags, "tags", "tags"),
     )
     return replace(plan, kept=tuple(_kept(schema, keep, plan)))
 
@@ -163,8 +186,6 @@ def matched(
     aside: int,
 ) -> DataFrame:
     """The answer of a plan that is complete; `chosen` is what goes to the workers, `aside` rules are set aside."""
-    if not isinstance(memory, int) or memory < 1:
-        raise OptionError(f"memory is a whole number of bytes, at least 1, not {memory!r}")
     answer = answer_schema(schema, plan)
     plan = replace(plan, source=replace(plan.source, memory=memory))
     if len(found.shard_bytes) > 1 and found.bytes > memory:
@@ -238,18 +259,9 @@ def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan,
     return matched.observe(observe, *counts, (f.count(f.lit(1)) * 0 + aside).alias("set_aside"))
 
 
-def _require_spark() -> None:
-    try:
-        import pyspark.sql  # noqa: F401
-    except ImportError as error:
-        raise EligoError("Spark is not installed: pip install 'eligo[spark]'") from error
-
-
 def _kept(schema: StructType, keep: Iterable[str] | None, plan: Plan) -> list[str]:
     """The names of the columns to give back, checked."""
-    if isinstance(keep, str):
-        raise EligoError(f"keep must be a list of column names, not the string {keep!r}: keep=[{keep!r}]")
-    kept = list(schema.names if keep is None else keep)
+    kept = list(schema.names if keep is None else check_names(keep, "keep", "column names"))
     answers = {field.name.casefold(): field.name for field in worker.answer_fields(plan)}
     for name in kept:
         if name not in schema.names:
@@ -288,7 +300,8 @@ def answer_schema(schema: StructType, plan: Plan) -> StructType:
 def session_of(session: SparkSession | None) -> SparkSession:
     """The session that is meant: the one given, or the active one."""
     if session is not None:
-        return session
+        return check_session(session)
+    require_spark()
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()

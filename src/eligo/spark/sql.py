@@ -23,12 +23,14 @@ import numpy as np
 import pyarrow as pa
 
 from eligo.errors import EventError, OptionError, SnapshotError
+from eligo.spark.arguments import check_session
 from eligo.spark.event_columns import Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of
 from eligo.spark.row_groups import inner
 from eligo.spark.rule_sets import Source, manifest_hash, opened
 from eligo.spark.variant import is_variant
 from eligo.spark.worker import Plan, answers, events_of
+from eligo.store.paths import local_path
 from eligo.store.versions import hold, is_versioned
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ _PINNED: Final = re.compile(r"(.+)@(\d+)")
 
 def register(session: SparkSession) -> None:
     """Make the functions of this file known to the session's SQL."""
+    session = check_session(session)
     import pyspark.sql.functions
 
     from eligo.spark.table_function import MatchRows
@@ -64,7 +67,8 @@ def place_of(text: Any) -> tuple[str, int | None]:
         raise OptionError(f"the path of the rules is a string such as '/shared/rules', not {text!r}")
     found = _PINNED.fullmatch(text)
     path, version = (found[1], int(found[2])) if found and not os.path.isdir(text) else (text, None)
-    if not os.path.isabs(path) and "://" not in path:
+    path = local_path(path)
+    if not os.path.isabs(path):
         raise OptionError(f"{path!r} is a relative path, and workers are in folders of their own: write it from / on")
     return folder_of(path), version
 

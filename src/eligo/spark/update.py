@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from eligo.compile.signature import BUCKETS
-from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError, SnapshotError
+from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.spark import changes, compacting
+from eligo.spark.arguments import check_choice, check_frame, check_session
 from eligo.spark.changes import Changed
 from eligo.spark.compacting import Renumbering
 from eligo.spark.compile import shards_of
@@ -62,9 +63,10 @@ def update_rules(
                 the rules, and at least 10,000, are dead or in deltas
     """
     started = time.perf_counter()
-    if on_error not in ("collect", "raise"):
-        raise OptionError(f"on_error is 'collect' or 'raise', not {on_error!r}")
+    check_choice(on_error, "on_error", ("collect", "raise"))
+    check_choice(compact, "compact", (True, False, None))
     folder = versioned_folder(path)
+    changes_df = check_frame(changes_df, "changes_df")
     rows, id_type = rule_columns(changes_df, ("change",))
     session = changes_df.sparkSession
     check_once(session, folder, writing=True)
@@ -189,6 +191,7 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
     What only rules that are gone had named, strings and attributes, is left out.
     """
     started = time.perf_counter()
+    session = check_session(session)
     folder = versioned_folder(path)
     with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
         parent = held.content
