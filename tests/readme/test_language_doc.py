@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def rows(first):
 def python(code):
     from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
 
-    known = (Above, Below, Between, NoneOf, OneOf, attr, exists, forall, datetime, float)
+    known = (Above, Below, Between, NoneOf, OneOf, attr, exists, forall, datetime, Decimal, float)
     return eval(code, {"__builtins__": {}, **{thing.__name__: thing for thing in known}})
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Observation, SparkSession
 
-from eligo import SnapshotError, spark
+from eligo import spark
 
 EXPECTED = [(i, rule) for i in range(6) for rule in (1, 2) if (rule == 1 and i >= 3) or (rule == 2 and i % 2 == 0)]
 
@@ -65,9 +65,8 @@ def main(server: str, folder: Path) -> None:
         session.sql("SELECT * FROM eligo_match(TABLE(events), '/nowhere/rules')").collect()
     except PySparkException as error:
         reason = spark.reason(error)
-    assert isinstance(reason, SnapshotError), reason
-    assert str(reason).startswith("there is no snapshot at '/nowhere/rules'")
-    assert str(reason).endswith("can read")
+    assert reason.startswith("there is no snapshot at '/nowhere/rules'"), reason
+    assert reason.endswith("can read")
     done("errors")
 
     changes = session.createDataFrame(

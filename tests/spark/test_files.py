@@ -156,8 +156,8 @@ def test_a_file_that_is_damaged_in_the_middle_or_gone(session: Any, snapshot: An
     frame = spark.match_files(path, rules, session=session)
     with pytest.raises(PySparkException) as raised:
         frame.collect()
-    assert "a.parquet cannot be read as Parquet" in str(jobs.reason(raised.value))
+    assert "a.parquet cannot be read as Parquet" in jobs.reason(raised.value)
     path.unlink()
     with pytest.raises(PySparkException) as raised:
         frame.collect()
-    assert "a.parquet is not there" in str(jobs.reason(raised.value))
+    assert "a.parquet is not there" in jobs.reason(raised.value)

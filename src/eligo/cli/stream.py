@@ -104,8 +104,7 @@ def stream_events(
                 writer = writer.format(form).option("path", _place(out))
             refused = _follow(writer.start())
         except PySparkException as error:
-            found = reason(error)
-            raise InputError(f"{source}: {_sentence(str(found))}") from error
+            raise InputError(f"{source}: {_sentence(reason(error))}") from error
     if refused:
         raise typer.Exit(FINDINGS)
 

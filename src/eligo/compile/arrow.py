@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from eligo.arrow import arrow_of, numpy_of
 from eligo.compile import codes
 from eligo.compile.compiled import I64, U8
+from eligo.compile.decimals import decimal_entries
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings, find_bytes
@@ -153,11 +154,10 @@ def _column_entries(name: str, column: pa.Array, events: I64 | None, encoder: En
     special = encoder.special.get(name, 0)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _list_entries(name, meta, column, events, special, encoder, buffer)
-    valid, code, keys = _scalars(name, column, special, encoder.strings, buffer)
+    valid, found, keys = _scalars(name, column, special, encoder.strings, buffer)
     if events is None:
         events = np.arange(len(column), dtype=np.int64)
-    rows, keys = (events, keys) if valid is None else (events[valid], keys[valid])
-    return rows, np.full(len(rows), meta + code, np.int64), keys
+    return _present(valid, events, meta + found, keys)
 
 
 def _list_entries(
@@ -173,14 +173,19 @@ def _list_entries(
             f"declare it with Matcher(multi=[{name!r}]) or give one value"
         )
     parents, values = _items(column)
-    valid, code, keys = _scalars(name, values, special, encoder.strings, buffer)
-    if valid is not None:
-        parents, keys = parents[valid], keys[valid]
+    valid, found, keys = _scalars(name, values, special, encoder.strings, buffer)
+    parents, metas, keys = _present(valid, parents, meta + found, keys)
     rows = parents if events is None else events[parents]
     # Present without values: an entry that satisfies nothing.
     hollow = np.setdiff1d(present, rows)
-    metas = np.concatenate((np.full(len(keys), meta + code, np.int64), np.full(len(hollow), meta + codes.NO_VALUE)))
+    metas = np.concatenate((metas, np.full(len(hollow), meta + codes.NO_VALUE)))
     return np.concatenate((rows, hollow)), metas, np.concatenate((keys, np.zeros(len(hollow), np.int64)))
+
+
+def _present(valid: NDArray[np.bool_] | None, rows: I64, metas: int | I64, keys: I64) -> Entries:
+    """The entries of the values that are present; one meta may stand for all of them."""
+    metas = np.broadcast_to(np.asarray(metas, np.int64), keys.shape)
+    return (rows, metas, keys) if valid is None else (rows[valid], metas[valid], keys[valid])
 
 
 def _decoded(column: pa.Array) -> pa.Array:
@@ -199,8 +204,10 @@ def _valid(column: pa.Array) -> NDArray[np.bool_] | None:
 
 def _scalars(
     name: str, column: pa.Array, special: int, strings: Strings, buffer: EventBuffer
-) -> tuple[NDArray[np.bool_] | None, int, I64]:
-    """Of a column of plain values: which are present, their kind, and a key for each row, anything for a null."""
+) -> tuple[NDArray[np.bool_] | None, int | I64, I64]:
+    """Of a column of plain values: which are present, their code, one for all or one a row, and a key for each row,
+    anything for a null.
+    """
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _scalars(name, _decoded(column), special, strings, buffer)
@@ -215,6 +222,8 @@ def _scalars(
         if not known.all():
             valid = known if valid is None else valid & known
         return valid, codes.RAW_FLOAT, np.ascontiguousarray(floats).view(np.int64)
+    if pa.types.is_decimal(kind):
+        return valid, *decimal_entries(column)
     if pa.types.is_boolean(kind):
         return valid, codes.BOOLEAN, numpy_of(column.cast(pa.int64()))
     if _is_string(kind):

@@ -18,6 +18,7 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.errors import EventError
+from eligo.language.decimals import number_of
 from eligo.language.ranges import Range
 from eligo.language.values import Cut, microseconds, range_set
 
@@ -160,6 +161,8 @@ class Encoder:
             return codes.TIME, _moment(name, value)
         if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
             value = value.item()
+        if isinstance(value, Decimal):
+            value = number_of(value)
         if isinstance(value, bool):
             return codes.BOOLEAN, int(value)
         if isinstance(value, int):

@@ -13,10 +13,12 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import numpy as np
 
 from eligo.errors import RuleSyntaxError, RuleTypeError
+from eligo.language.decimals import number_of
 from eligo.language.limits import DEFAULT_LIMITS, Limits, exceeded
 from eligo.language.patterns import ESCAPE, in_backslash_form
 from eligo.language.tree import Comparison, Operator, Predicate, Value
@@ -170,6 +172,8 @@ def _unusual(value: object) -> Value:
         return _integer(int(value))
     if isinstance(value, float | np.floating):
         return _float(float(value))
+    if isinstance(value, Decimal):
+        return _decimal(value)
     if isinstance(value, datetime):
         return to_utc(value)
     if isinstance(value, date):
@@ -215,6 +219,15 @@ def _float(value: float) -> float:
     if value != value:
         raise Problem("NaN equals nothing, so no rule can ask for it", "absence is written 'is null'")
     raise Problem("infinity is not a value", "use a one-sided comparison, or 'is not null' for any value at all")
+
+
+def _decimal(value: Decimal) -> int | float:
+    number = number_of(value)
+    if value.is_finite() and not math.isfinite(number):
+        raise Problem(
+            "the number is too large for a float", "use a one-sided comparison, or 'is not null' for any value"
+        )
+    return _float(number) if isinstance(number, float) else number
 
 
 def check_text(text: str) -> str:

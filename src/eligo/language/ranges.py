@@ -8,8 +8,10 @@ ends. Each stands for values of one kind: `Below(5)` is a number, `NoneOf("a")` 
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 
 from eligo.errors import EventError
+from eligo.language.decimals import number_of
 from eligo.language.tree import Value
 
 
@@ -37,8 +39,8 @@ class Between(Range):
 
     __slots__ = ("high", "low")
 
-    def __init__(self, low: Value, high: Value) -> None:
-        _refuse_odd(self, low, high)
+    def __init__(self, low: Value | Decimal, high: Value | Decimal) -> None:
+        low, high = _checked(self, low, high)
         if _kind(low) != _kind(high):
             raise EventError(f"Between({low!r}, {high!r}): the two ends are of different kinds")
         self.low, self.high = low, high
@@ -52,9 +54,8 @@ class Below(Range):
 
     __slots__ = ("inclusive", "value")
 
-    def __init__(self, value: Value, inclusive: bool = False) -> None:
-        _refuse_odd(self, value)
-        self.value, self.inclusive = value, inclusive
+    def __init__(self, value: Value | Decimal, inclusive: bool = False) -> None:
+        (self.value,), self.inclusive = _checked(self, value), inclusive
 
 
 class Above(Range):
@@ -62,9 +63,8 @@ class Above(Range):
 
     __slots__ = ("inclusive", "value")
 
-    def __init__(self, value: Value, inclusive: bool = False) -> None:
-        _refuse_odd(self, value)
-        self.value, self.inclusive = value, inclusive
+    def __init__(self, value: Value | Decimal, inclusive: bool = False) -> None:
+        (self.value,), self.inclusive = _checked(self, value), inclusive
 
 
 class OneOf(Range):
@@ -72,11 +72,10 @@ class OneOf(Range):
 
     __slots__ = ("values",)
 
-    def __init__(self, *values: Value) -> None:
+    def __init__(self, *values: Value | Decimal) -> None:
         if not values:
             raise EventError("OneOf(): no values; leave the attribute out instead")
-        _refuse_odd(self, *values)
-        self.values = values
+        self.values = _checked(self, *values)
 
 
 class NoneOf(Range):
@@ -84,10 +83,10 @@ class NoneOf(Range):
 
     __slots__ = ("values",)
 
-    def __init__(self, *values: Value) -> None:
+    def __init__(self, *values: Value | Decimal) -> None:
         if not values:
             raise EventError("NoneOf(): no values to exclude; it needs one to tell the kind")
-        _refuse_odd(self, *values)
+        values = _checked(self, *values)
         if len({_kind(value) for value in values}) > 1:
             raise EventError(f"NoneOf{values!r}: values of several kinds; the unknown value has one kind")
         self.values = values
@@ -103,9 +102,11 @@ def _kind(value: Value) -> str:
     return "string"
 
 
-def _refuse_odd(where: Range, *values: object) -> None:
-    for value in values:
-        name = type(where).__name__
+def _checked(where: Range, *values: Value | Decimal) -> tuple[Value, ...]:
+    """The values, decimals as numbers; what is no value is refused."""
+    found: list[Value] = []
+    for given in values:
+        value, name = number_of(given) if isinstance(given, Decimal) else given, type(where).__name__
         if not isinstance(value, bool | int | float | str | date):
             raise EventError(
                 f"{name}: {value!r} is no value (a {type(value).__name__}); use a number, string, Boolean, "
@@ -113,3 +114,5 @@ def _refuse_odd(where: Range, *values: object) -> None:
             )
         if isinstance(value, float) and value != value:
             raise EventError(f"{name}: NaN has no place in an order; leave the attribute out instead")
+        found.append(value)
+    return tuple(found)

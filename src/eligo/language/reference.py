@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from eligo.errors import EventError
+from eligo.language.decimals import number_of
 from eligo.language.normalize.negation import push_negation
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
 from eligo.language.tree import (
@@ -99,13 +100,15 @@ def _ways(event: Event, name: str) -> Iterator[Any]:
 
 
 def _is_absent(value: Any) -> bool:
-    if isinstance(value, float | Decimal):
-        return math.isnan(value) if isinstance(value, float) else value.is_nan()
+    if isinstance(value, float):
+        return math.isnan(value)
     return value is None or type(value).__name__ in ("NaTType", "NAType")
 
 
 def _native(value: Any) -> Any:
-    """A scalar or an array of NumPy as Python's own value or list; anything else as it is."""
+    """A scalar or an array of NumPy as Python's own value or list, a decimal as a number; anything else as it is."""
+    if isinstance(value, Decimal):
+        return number_of(value)
     if not (hasattr(value, "dtype") and hasattr(value, "tolist")):
         return value
     kind = getattr(value.dtype, "kind", "")

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from eligo.arrow import numpy_of
 from eligo.compile.attributes import Attributes
@@ -191,6 +192,14 @@ class RuleSet(Rules):
         texts = self.pending.texts
         found.extend((-1, row) for row in self.pending.rows.values() if any(n in texts[row] for n in needles))
         return found
+
+    def leave_out(self, marks: Sequence[NDArray[np.bool_]]) -> None:
+        """Report none of the marked rows, of each segment, from now on. To everything else they are still there."""
+        for number, marked in enumerate(marks):
+            if marked.any():
+                alive = self.alive[number]
+                self.alive[number] = (~marked).astype(np.uint8) & (alive if len(alive) else np.uint8(1))
+        self._view = None
 
     def texts_at(self, places: Sequence[Place]) -> list[str]:
         texts: dict[Place, str] = {(-1, row): self.pending.texts[row] for number, row in places if number < 0}

@@ -35,6 +35,7 @@ from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Recipe, Segment, restore_segment
 from eligo.segments.view import ALL
 from eligo.store.arrays import ArrayFile, map_arrays
+from eligo.store.paths import local_path
 from eligo.store.snapshot import open_snapshot
 from eligo.store.tables import Texts, tabled
 from eligo.store.versions import DATA, Content, Held, Part, hold, is_versioned, manifest_path, place
@@ -65,6 +66,9 @@ def open_rules(path: str | PathLike[str], *, verify: bool = True, version: int |
 
     `version`: of a rule set with versions, one that is not the newest.
     """
+    path = local_path(path)
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+        raise OptionError(f"version is a whole number, not {version!r:.60}")
     if is_versioned(path):
         return open_version(path, version, verify=verify)
     if version is not None:

@@ -40,6 +40,7 @@ from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.manifest import sealed, unsealed
+from eligo.store.paths import local_path
 from eligo.store.versions import is_versioned
 
 FORMAT = 5
@@ -74,7 +75,7 @@ class Content(msgspec.Struct, frozen=True):
 
 def save(matcher: Matcher, path: str | PathLike[str]) -> None:
     """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile."""
-    directory = Path(path)
+    directory = Path(local_path(path))
     facts, strings, shards = _state(matcher)
     _make_directory(directory)
     with locked(directory):
@@ -143,7 +144,7 @@ def _living_shards(rules: LivingSet) -> Callable[[], list[Arrays]]:
 
 def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
     """The matcher that was saved there, memory-mapped. `verify` compares the checksums of all its arrays."""
-    directory = Path(path)
+    directory = Path(local_path(path))
     content, raw = _read_manifest(directory)
     try:
         strings = map_arrays(directory, content.strings, verify)

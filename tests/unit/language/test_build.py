@@ -99,6 +99,10 @@ VALUES = [
     (date(2026, 1, 31), date(2026, 1, 31)),
     (datetime(2026, 1, 31, 12), datetime(2026, 1, 31, 12, tzinfo=UTC)),
     (datetime(2026, 1, 31, 12, tzinfo=timezone(timedelta(hours=2))), datetime(2026, 1, 31, 10, tzinfo=UTC)),
+    (Decimal("5.00"), 5),
+    (Decimal("0.10"), 0.1),
+    (Decimal("9223372036854775807.0"), 2**63 - 1),
+    (Decimal(2**63), 2.0**63),
     (np.datetime64("2026-01-31"), date(2026, 1, 31)),
     (np.datetime64("2026-01-31T12:00:00.5", "ns"), datetime(2026, 1, 31, 12, 0, 0, 500000, UTC)),
 ]
@@ -120,7 +124,9 @@ BAD = [
     (lambda: x == np.uint64(2**63), "64 bits", ""),
     (lambda: x == None, "None is not a value", ".is_null()"),  # noqa: E711
     (lambda: x != None, "None is not a value", ".is_not_null()"),  # noqa: E711
-    (lambda: x == Decimal(1), "Decimal", "number"),
+    (lambda: x == Decimal("nan"), "NaN", "is null"),
+    (lambda: x < Decimal("-inf"), "infinity", "one-sided"),
+    (lambda: x.is_in([1, Decimal("1e400")]), "too large for a float", "one-sided"),
     (lambda: x == 1j, "complex", ""),
     (lambda: x == [1], "not a value", "in"),
     (lambda: x == "\ud800", "surrogate", ""),
