@@ -32,11 +32,17 @@ from eligo.exchange.expressions import PUBLISHER, Eligibility, composed, reading
 from eligo.exchange.graph import GraphError, Role, listed
 from eligo.exchange.visits import event_of, refuse_ranges, with_publishers
 from eligo.explain import explain
+from eligo.forking import OUTER, ForkLock
 from eligo.language import Limits, render
 from eligo.matcher import Matcher
 from eligo.options import Value
 from eligo.segments.rule_table import RuleId, is_id
 from eligo.stats import Stats
+
+_LOST = (
+    "a thread was changing the exchange when this process was forked, so here its campaigns can be asked for but not "
+    "changed: open the exchange from a snapshot in this process, or fork when no thread changes it"
+)
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -76,7 +82,7 @@ class Exchange:
             raise OptionError(f"multi: the attribute {PUBLISHER!r} is the exchange's own and has one value")
         self.limits = Matcher(limits=limits).limits
         self._desk = Desk(Matcher(index, evaluator, absent, multi, room_for(self.limits), options), self.limits)
-        self._lock = threading.RLock()
+        self._lock = ForkLock(OUTER, _LOST)
         self._local = threading.local()
 
     # -- the graph

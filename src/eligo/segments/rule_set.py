@@ -248,6 +248,7 @@ class RuleSet(Rules):
             better = self.recipe.reindexed(segment)
             better.warm()
             with self.lock:
+                self._forget_lost_merge()
                 # One that is being merged, or was, gets its new index from the merge.
                 if not any(segment is busy for busy in self._busy):
                     self.segments = [better if one is segment else one for one in self.segments]
@@ -302,6 +303,7 @@ class RuleSet(Rules):
 
     def _tidy(self) -> None:
         """Merge what has become too much."""
+        self._forget_lost_merge()
         while True:
             group = self._group()
             if not group:
@@ -312,6 +314,11 @@ class RuleSet(Rules):
                     self._merging.start()
                 return
             self._replace(group, *self._merged(group))
+
+    def _forget_lost_merge(self) -> None:
+        """In a forked child there is no thread that merges, whatever it was at."""
+        if self._merging is not None and not self._merging.is_alive():
+            self._merging, self._busy = None, []
 
     def _group(self) -> list[int]:
         """Segments to merge: a size class with enough members and all smaller ones, or one that is mostly dead."""

@@ -7,7 +7,6 @@ place (`living/`).
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from eligo.compile.compiled import F64, I64, Compiled
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
+from eligo.forking import RULES, ForkLock
 from eligo.index.base import Index
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
@@ -32,6 +32,10 @@ from eligo.segments.pending import Pending
 from eligo.segments.rule_table import RuleId, RuleTable
 from eligo.segments.segment import Recipe
 
+_LOST = (
+    "a thread was adding or removing rules when this process was forked, so here they can be matched but not changed: "
+    "open them from a snapshot in this process, or fork when no thread changes them"
+)
 Place = tuple[int, int]  # where a rule lies, until the next change
 
 
@@ -114,7 +118,7 @@ class Rules(ABC):
         limits: Limits = DEFAULT_LIMITS,
         options: Mapping[str, Value] | None = None,
     ) -> None:
-        self.lock = threading.RLock()
+        self.lock = ForkLock(RULES, _LOST)
         self.absent = absent
         self.recipe = Recipe(index, evaluator, Attributes(), Strings(), limits=limits, options=options or {})
         self.declared = frozenset(multi)

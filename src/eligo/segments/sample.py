@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.encode import Encoder
 from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
+from eligo.forking import INNER, ForkLock
 from eligo.index.scan import unlikeliness
 from eligo.jit import kernel
 from eligo.segments.encoding import as_events, encoded_slices
@@ -26,7 +26,7 @@ class Sample:
 
     def __init__(self, events: Any, encoder: Encoder) -> None:
         self.buffers = [buffer for _, buffer in encoded_slices(_some(events), encoder)]
-        self._lock = threading.Lock()  # locating uses room in the buffers
+        self._lock = ForkLock(INNER)  # locating uses room in the buffers
         self.events = sum(buffer.events for buffer in self.buffers)
 
     def held(self, conjunctions: Conjunctions) -> I64:

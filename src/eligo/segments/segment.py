@@ -87,7 +87,7 @@ class Segment:
         """Candidates and predicate evaluations of all the searches so far that are not under way."""
         total = np.zeros(2, np.int64)
         for scratch, _ in list(self._scratches):
-            total += scratch.counters
+            total += scratch.counters[:2]
         return total
 
     @cached_property

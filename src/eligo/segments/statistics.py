@@ -11,7 +11,6 @@ come once in a million events. Both tell how often each predicate holds.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +26,7 @@ from eligo.compile.encode import PATTERN, TEXT, Encoder
 from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import update_truth
 from eligo.compile.strings import Strings
+from eligo.forking import INNER, ForkLock
 from eligo.jit import kernel
 
 Value = bool | int | float | str | np.datetime64
@@ -48,7 +48,7 @@ class Statistics:
         self._seen = {name: values for name, values in seen.items() if name in attributes.metas}
         self._attributes = attributes
         self._strings = strings
-        self._lock = threading.Lock()  # locating uses room in the buffer
+        self._lock = ForkLock(INNER)  # locating uses room in the buffer
 
     def held(self, conjunctions: Conjunctions) -> I64:
         """For every predicate how many of the events satisfy it, about."""

@@ -36,6 +36,8 @@ def locked(directory: Path) -> Iterator[None]:
         yield
     finally:
         if handle >= 0:
+            # Said in so many words: a process forked meanwhile has the directory open too, and would go on holding it.
+            fcntl.flock(handle, fcntl.LOCK_UN)
             os.close(handle)
 
 
@@ -79,6 +81,8 @@ def turn(path: Path) -> Iterator[bool]:
         finally:
             del depth[name]
     finally:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
 
 

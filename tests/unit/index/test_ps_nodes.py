@@ -43,7 +43,7 @@ class Line:
 
     def __init__(self, space: int = 1) -> None:
         self.pools = Pools(1)
-        self.pools.make_room(1, 0, 0)
+        self.pools.make_room(1, 1 << 14, 0)  # for all that a test does
         self.pools.root[LINE] = space
         self.t = self.pools.handle
         self.borders, self.spaces = [0], [space]
@@ -231,7 +231,7 @@ def chain(pools: Pools, line: int) -> list[int]:
 @given(some=positions(), seed=st.integers(0, 2**32))
 def test_spaces_are_cut_and_joined(some: list[int], seed: int) -> None:
     pools, rng, line = Pools(1), Random(seed), 2
-    pools.make_room(1, 0, 0)
+    pools.make_room(1, 1 << 14, 0)  # for all that a test does
     t = pools.handle
     open_line(t, line)
     count_predicate(t, int(pools.root[line]), 7)
@@ -269,7 +269,7 @@ def test_spaces_are_cut_and_joined(some: list[int], seed: int) -> None:
 @given(some=positions(), seed=st.integers(0, 2**32))
 def test_values_of_a_line_have_spaces_of_their_own(some: list[int], seed: int) -> None:
     pools, rng, line = Pools(1), Random(seed), 1
-    pools.make_room(1, 0, 0)
+    pools.make_room(1, 1 << 14, 0)  # for all that a test does
     t, there = pools.handle, dict[int, int]()
     for x in rng.choices(some, k=3 * len(some)):
         if x in there:
@@ -325,7 +325,7 @@ def test_slices_have_the_order_of_strings(one: bytes, other: bytes) -> None:
 @example(cuts=[(FRONT[:n], behind) for n in LENGTHS for behind in (False, True)], more=[])
 def test_strings_are_told_apart_where_they_are_cut(cuts: list[tuple[bytes, bool]], more: list[bytes]) -> None:
     pools, line = Pools(1), 12
-    pools.make_room(1, 0, 0)
+    pools.make_room(1, 1 << 14, 0)  # for all that a test does
     open_line(pools.handle, line)
     for text, behind in cuts:
         s = int(cut_text(pools.handle, line, words(text), 0, len(text), int(behind)))
@@ -360,7 +360,7 @@ def test_strings_are_told_apart_where_they_are_cut(cuts: list[tuple[bytes, bool]
 
 def test_strings_that_go_too_deep_are_not_cut() -> None:
     pools, line = Pools(1), 12
-    pools.make_room(1, 0, 0)
+    pools.make_room(1, 1 << 14, 0)  # for all that a test does
     open_line(pools.handle, line)
     long = FRONT[: 7 * DEEPEST] + b"!"
     assert cut_text(pools.handle, line, words(long), 0, len(long), 0) == -1

@@ -33,7 +33,7 @@ from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.line import ANY
 from eligo.index.dynamic.pool import prefetch
 from eligo.index.dynamic.sight import ABSENT, VARIOUS, see_keys
-from eligo.index.dynamic.verifying import AHEAD, verify_rows
+from eligo.index.dynamic.verifying import AHEAD, EVENTS_SEARCHED, verify_rows
 from eligo.jit import inline, kernel
 
 WATCH = 16  # one event of so many is watched: its attributes, and where its evaluations were wasted
@@ -154,7 +154,7 @@ def find_leaves(t, s, m, keys, stack):  # type: ignore[no-untyped-def]
 @inline
 def search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, counters):  # type: ignore[no-untyped-def]
     """Put the conjunctions that an event satisfies into found from k on; where they end."""
-    n = see_keys(e, event, s)
+    n = see_keys(e, event, s, len(t.popular) >> 3)
     m = event_keys(s, n, keys)
     leaves = np.int64(find_leaves(t, s, m, keys, stack))
     cluster, bottom, begin = t.cluster, np.uint64(len(stack) - 1), k
@@ -164,8 +164,9 @@ def search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, co
         starts[leaf] = cluster[place + np.uint64(BLOCK)]
         ends[leaf] = starts[leaf] + upper(cluster[place + np.uint64(FILL)])
     # CheckSub. A range comes to buckets that it does not lie in whole: then nothing is guaranteed.
-    k = verify_rows(t.words, starts, ends, leaves, s.count[2] == 0, s, e, strings, found, k, counters)
-    if s.count[1] % WATCH == 0:
+    k = verify_rows(t.words, starts, ends, leaves, s.count[1] == 0, s, e, strings, found, k, counters)
+    counters[EVENTS_SEARCHED] += 1
+    if counters[EVENTS_SEARCHED] % WATCH == 0:
         for leaf in range(leaves):
             cluster[8 * stack[bottom - np.uint64(leaf)] + SHAPE] += starts[leaf] << 32
         note_keys(t, m, keys)
@@ -187,7 +188,7 @@ def note_keys(t, m, keys):  # type: ignore[no-untyped-def]
 def observe_events(t, e, events, s, keys):  # type: ignore[no-untyped-def]
     """Note the keys of events that nobody searches for."""
     for event in range(events):
-        note_keys(t, event_keys(s, see_keys(e, event, s), keys), keys)
+        note_keys(t, event_keys(s, see_keys(e, event, s, len(t.popular) >> 3), keys), keys)
 
 
 @kernel

@@ -33,7 +33,7 @@ from numba import types
 from numba.experimental import structref
 
 from eligo.compile.compiled import F64, I32, I64, Arrays, mixed
-from eligo.index.dynamic.pool import reserved, with_room
+from eligo.index.dynamic.pool import with_room
 from eligo.jit import define_handle, inline, kernel
 
 PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -54,8 +54,10 @@ RECYCLED, REINSERTED, BEGAN, BEGAN_BEFORE = 21, 22, 23, 24
 CHOSEN_AT, CHOSEN_SATISFIED, CHOOSES = 25, 26, 27
 LONGEST = 28  # words of the longest row ever
 CLASSES = 64
+_LEAST_SLOTS = 1 << 8
 BEHIND = 8  # words that may be looked at behind the last row
-_SLACK = 4096  # items that a pool has beyond what one insertion may take
+_SLACK = 64  # c-nodes and p-nodes that one insertion may make beside those that its rows and checks call for
+_SLACK_WORDS = 1024
 
 _KEPT = (
     "cluster", "partition", "slot_key", "slot_value", "crown", "words", "free_block", "where", "popular", "seen",
@@ -104,17 +106,17 @@ class Pools:
     wasted: I64
 
     def __init__(self, max_cap: int, min_size: int) -> None:
-        self.cluster = reserved(np.int64, 8)
-        self.partition = reserved(np.int64, 4)
-        self.slot_key = np.full(1 << 12, -1, np.int64)
-        self.slot_value = np.zeros(1 << 12, np.int32)
-        self.words = reserved(np.int64, 1 << 12)
+        self.cluster = np.zeros(8, np.int64)
+        self.partition = np.zeros(0, np.int64)
+        self.slot_key = np.full(_LEAST_SLOTS, -1, np.int64)
+        self.slot_value = np.zeros(_LEAST_SLOTS, np.int32)
+        self.words = np.zeros(BEHIND, np.int64)
         self.free_block = np.full(CLASSES, -1, np.int64)
-        self.where = reserved(np.int32, 1 << 12)
+        self.where = np.zeros(0, np.int32)
         self.tally = np.zeros(0, np.int64)
         for name, kind in _BY_KEY.items():
             setattr(self, name, np.zeros(0, kind))
-        self.work = reserved(np.int32, 1 << 12)
+        self.work = np.zeros(0, np.int32)
         self.state = np.zeros(32, np.int64)
         self.state[[FREE_CLUSTER, FREE_PARTITION]] = -1
         self.state[[MAX_CAP, MIN_SIZE]] = max_cap, min_size
@@ -135,57 +137,70 @@ class Pools:
 
     def arrays(self) -> Arrays:
         """All that has to be saved, without the room to grow."""
-        used = {
-            "cluster": 8 * self.state[CLUSTERS],
-            "partition": 4 * self.state[PARTITIONS],
-            "words": self.state[WORDS] + BEHIND,
-            "where": self.state[HIGHEST],
-        }
+        used = self._used()
         return {name: getattr(self, name)[: used.get(name)] for name in _KEPT}
+
+    def _used(self) -> dict[str, int]:
+        """How many items of the arrays that have room to grow are in use."""
+        state = self.state
+        return {
+            "cluster": 8 * int(state[CLUSTERS]),
+            "partition": 4 * int(state[PARTITIONS]),
+            "words": int(state[WORDS]) + BEHIND,
+            "where": int(state[HIGHEST]),
+            "work": 0,
+        }
 
     def refresh(self) -> None:
         self.handle = make_tree_handle(*(getattr(self, name) for name in _FIELDS))
 
-    def make_room(self, attributes: int, largest: int, highest: int) -> None:
-        """Before rows of at most so many words, of conjunctions below `highest`, are inserted or others deleted: places
-        for new attributes, slots, room in all pools.
+    def make_room(self, attributes: int, largest: int, highest: int, coming: tuple[int, int] = (0, 0)) -> None:
+        """Before a row, of at most a fourth of `largest` words and of a conjunction below `highest`, is inserted or
+        another deleted: places for new attributes, slots, room in all pools; and for so many rows and words to come.
         """
-        state = self.state
-        if attributes > state[ATTRIBUTES]:
-            state[ATTRIBUTES] = 2 * attributes
-            self.tally = np.zeros(16 * attributes, np.int64)
+        state, wanted, fresh = self.state, int(self.state[ATTRIBUTES]), False
+        if attributes > wanted:
+            wanted, fresh = 2 * attributes, True
+            self.tally = np.zeros(8 * wanted, np.int64)
             for name, kind in _BY_KEY.items():
-                more, old = np.full(16 * attributes, name == "trust", kind), getattr(self, name)
+                more, old = np.full(8 * wanted, name == "trust", kind), getattr(self, name)
                 more[: len(old)] = old
                 setattr(self, name, more)
-            self.refresh()
-        clusters, partitions, rows, slots = (int(state[i]) for i in (CLUSTERS, PARTITIONS, ROWS, SLOTS))
+        clusters, partitions, slots = (int(state[i]) for i in (CLUSTERS, PARTITIONS, SLOTS))
+        rows, words = int(state[ROWS]) + coming[0], int(state[WORDS]) + coming[1]
         for name, size in (
-            ("cluster", 8 * (clusters + 4 * rows + _SLACK)),
-            ("partition", 4 * (partitions + 2 * rows + _SLACK)),
-            ("words", 4 * int(state[WORDS]) + largest + _SLACK),
-            ("work", 4 * rows + _SLACK),
+            ("cluster", 8 * (clusters + 4 * rows + largest + _SLACK)),
+            ("partition", 4 * (partitions + 2 * rows + largest + _SLACK)),
+            ("words", 4 * words + 8 * largest + _SLACK_WORDS),
+            ("work", 4 * rows + largest + _SLACK),
             ("where", highest),
         ):
             array = getattr(self, name)
             if size > len(array):
-                setattr(self, name, with_room(array, 2 * size))
-                self.refresh()
+                setattr(self, name, with_room(array, size, self._used()[name]))
+                fresh = True
         if 2 * slots > len(self.slot_key):
             self.slot_key, self.slot_value = larger_slots(self.slot_key, self.slot_value)
             state[SLOTS] = int((self.slot_value > 0).sum())
+            fresh = True
+        if fresh:
             self.refresh()
+        state[ATTRIBUTES] = wanted  # last: others who search take it for what the handle has places for
 
 
 @inline
 def has_room(t, row):  # type: ignore[no-untyped-def]
-    """Whether a row of so many words may be inserted: one cascade of cuts makes no more than this (`make_room`)."""
+    """Whether there is room to insert a row, given four times its words: one cascade of cuts makes no more than this.
+
+    It makes c-nodes and p-nodes for the rows that it moves and, one below the other, for the checks that these have in
+    common, each with a directory of its own. `make_room` sees to it.
+    """
     state = t.state
     return (
-        8 * (state[CLUSTERS] + 4 * state[ROWS] + _SLACK // 2) <= len(t.cluster)
-        and 4 * (state[PARTITIONS] + 2 * state[ROWS] + _SLACK // 2) <= len(t.partition)
-        and 4 * state[WORDS] + row + _SLACK // 2 <= len(t.words)
-        and 4 * state[ROWS] + _SLACK // 2 <= len(t.work)
+        8 * (state[CLUSTERS] + 4 * state[ROWS] + row + _SLACK) <= len(t.cluster)
+        and 4 * (state[PARTITIONS] + 2 * state[ROWS] + row + _SLACK) <= len(t.partition)
+        and 4 * state[WORDS] + 8 * row + _SLACK_WORDS <= len(t.words)
+        and 4 * state[ROWS] + row + _SLACK <= len(t.work)
         and 2 * state[SLOTS] <= len(t.slot_key)
     )
 
@@ -220,7 +235,7 @@ def larger_slots(slot_key, slot_value):  # type: ignore[no-untyped-def]
     living = 0
     for value in slot_value:
         living += value > 0
-    size = 1 << 12
+    size = _LEAST_SLOTS
     while size < 4 * living:
         size *= 2
     keys, values = np.full(size, -1, np.int64), np.zeros(size, np.int32)

@@ -56,7 +56,7 @@ class TreeScratch(PooledScratch):
         if self.fit_event(int(state[ATTRIBUTES]), entries, int(state[HIGHEST])):
             self.keys = np.zeros(5 * self.entries, np.int64)
         if state[CLUSTERS] >= len(self.stack):
-            room = 5 * int(state[CLUSTERS]) // 4 + 64
+            room = 5 * int(state[CLUSTERS]) // 4 + 16
             self.stack, self.starts, self.ends = (np.zeros(room, np.int64) for _ in range(3))
 
 
@@ -128,11 +128,11 @@ class BeTree(PooledIndex):
         self._follow_strings()
 
     def prepare(self, words: int, rows: int, highest: int, attributes: int) -> None:
-        self.pools.make_room(attributes, 4 * (words + rows), highest)
+        self.pools.make_room(attributes, max(4 * len(self._carry), 8 * words // max(rows, 1)), highest, (rows, words))
 
     def delete(self, numbers: I64) -> None:
         for first in range(0, len(numbers), 16):
-            self.pools.make_room(0, 0, 0)
+            self.pools.make_room(0, 4 * len(self._carry), 0)
             delete_rows(self.pools.handle, numbers, first, min(len(numbers), first + 16))
 
     def row(self, number: int) -> I64:

@@ -1,7 +1,8 @@
-"""Memory that grows in place: address space is set aside at once, and the system gives pages as they are touched.
+"""Arrays that grow: a pool begins small, and one that is full is copied into a larger one.
 
-Whoever holds such an array goes on seeing it while it fills up; nothing is copied, so nothing has to wait for a copy.
-Where the system does not lend address space, or too little of it, arrays are copied into larger ones instead.
+A copy leaves the old array as it was, so whoever reads it goes on undisturbed. A large array is a mapping of its own:
+the system gives its pages as they are touched, so room to grow costs address space alone, and takes pages back at the
+end of it. A small one comes from the heap: of these a process may have many thousands, and mappings are few.
 """
 
 from __future__ import annotations
@@ -15,32 +16,37 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-_AHEAD = 1 << 30  # items that an array has room for, at least
+_LARGE = 1 << 20  # bytes of an array that is a mapping of its own
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 
-def reserved(dtype: Any, least: int) -> NDArray[Any]:
-    """An array of zeros with room for many more items than the least number."""
+def zeros(dtype: Any, items: int) -> NDArray[Any]:
+    """An array of zeros, of which only what is touched takes memory if it is large."""
     kind = np.dtype(dtype)
+    if items * kind.itemsize < _LARGE:
+        return np.zeros(items, kind)
     try:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
-        memory = mmap.mmap(-1, max(_AHEAD, 2 * least) * kind.itemsize, flags=flags)
+        memory = mmap.mmap(-1, items * kind.itemsize, flags=flags)
     except (OSError, ValueError, AttributeError):
-        return np.zeros(max(2 * least, 1024), kind)
+        return np.zeros(items, kind)  # which says how much memory there was none of
     return np.frombuffer(memory, kind)
 
 
-def with_room(array: NDArray[Any], least: int) -> NDArray[Any]:
-    """The same array, or a larger copy where it cannot hold so many items."""
+def with_room(array: NDArray[Any], least: int, used: int) -> NDArray[Any]:
+    """The same array, or a copy with room for half as many items again where it cannot hold so many.
+
+    The first `used` items are copied; the others are taken for zeros.
+    """
     if least <= len(array):
         return array
-    larger = reserved(array.dtype, least)
-    larger[: len(array)] = array
+    larger = zeros(array.dtype, least + least // 2)
+    larger[:used] = array[:used]
     return larger
 
 
 def release(array: NDArray[Any], first: int) -> None:
-    """Give the memory of the items from `first` on back to the system, where it lent it; they are zeros then."""
+    """Give the memory of the items from `first` on back to the system, if the array is large; they are zeros then."""
     memory = array.base
     if isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         begin = -(-first * array.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE

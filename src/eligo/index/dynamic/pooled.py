@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -14,28 +15,47 @@ from eligo.compile.strings import Strings
 from eligo.index.base import Scratch
 from eligo.index.dynamic.asking import make_string_handle
 from eligo.index.dynamic.sight import no_key_sight
+from eligo.index.dynamic.verifying import EVENTS_SEARCHED
 from eligo.index.dynamic.writing import rows_of, text_attributes_of
 from eligo.index.native import NativeIndex
 
+_FEW_ATTRIBUTES, _FEW_ENTRIES = 1024, 64  # for which all searches of a thread share one sight
+_shared = threading.local()
+
 
 class PooledScratch(Scratch):
-    """What searches write to: an event in coordinates, and what else the index needs; it follows the index."""
+    """What searches write to: an event in coordinates, and what else the index needs; it follows the index.
+
+    The first is large however small the index is, so a thread has one for all small indexes.
+    """
+
+    sight: object
 
     def __init__(self) -> None:
         super().__init__(0)
+        self.found = np.zeros(0, np.int32)
+        self.counters = np.zeros(EVENTS_SEARCHED + 1, np.int64)
         self.attributes = self.entries = -1
         self.offsets = np.zeros(2, np.int64)
+        self._own = False
 
     def fit_event(self, attributes: int, entries: int, highest: int) -> bool:
         """Room for events of so many entries, and for all conjunctions; whether that of events is new."""
         if highest > len(self.found):
-            self.found = np.zeros(5 * highest // 4 + 1024, np.int32)
-        if attributes <= self.attributes and entries <= self.entries:
-            return False
-        self.attributes = max(self.attributes, attributes)
-        self.entries = max(self.entries, 2 * entries, 32)
-        self.sight = no_key_sight(self.attributes, self.entries)
-        return True
+            self.found = np.zeros(5 * highest // 4 + 64, np.int32)
+        fresh = attributes > self.attributes or entries > self.entries
+        if fresh:
+            self.attributes = max(self.attributes, attributes)
+            self.entries = max(self.entries, 2 * entries, 16)
+            self._own = self.attributes > _FEW_ATTRIBUTES or self.entries > _FEW_ENTRIES
+            if self._own:
+                self.sight = no_key_sight(self.attributes, self.entries)
+        if not self._own:
+            try:
+                self.sight = _shared.sight
+            except AttributeError:
+                self.sight = _shared.sight = no_key_sight(_FEW_ATTRIBUTES, _FEW_ENTRIES)
+        return fresh
 
     @abstractmethod
     def fit(self, state: I64, entries: int) -> None:

@@ -6,10 +6,10 @@
     entry j        entry_kind, low, high: a value, or those that a range allows, of one kind; low_place, high_place
                    source[j]: the value's entry in the event buffer, or -1 - the run of the range table; a list without
                    values has no entries
-    present        attributes of the event, `count[0]` of them; `count[1]` events were seen so
-                   far, `count[2]` attributes of this one are VARIOUS
+    present        attributes of the event, `count[0]` of them; `count[1]` of these are VARIOUS
 
-Invariant: attributes that the event seen last lacks are ABSENT.
+Invariant: attributes that the event seen last lacks are ABSENT. So one sight does for any number of indexes, each of
+which says how many attributes it knows.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def no_key_sight(attributes: int, entries: int) -> object:
         np.zeros(4 * entries, np.int64),
         np.zeros(4 * entries, np.int64),
         np.zeros(attributes, np.int32),
-        np.zeros(3, np.int64),
+        np.zeros(2, np.int64),
     )
 
 
@@ -110,15 +110,16 @@ def range_places(kind, low, high):  # type: ignore[no-untyped-def]
 
 
 @inline
-def see_keys(e, event, s):  # type: ignore[no-untyped-def]
-    """Turn the sight of the event before into that of an event of the buffer; how many attributes it has."""
+def see_keys(e, event, s, known):  # type: ignore[no-untyped-def]
+    """Turn the sight of the event before into that of an event of the buffer, as far as its attributes have numbers
+    below `known`; how many it has.
+    """
     kinds, at, first, stop, present = s.kind, s.at, s.first, s.stop, s.present
     entry_kind, low, high, source = s.entry_kind, s.low, s.high, s.source
     place, lowest, highest = s.place, s.low_place, s.high_place
     offsets, meta, keys, range_offsets, runs = e.offsets, e.meta, e.key, e.range_offsets, e.range_runs
     for i in range(s.count[0]):
         kinds[present[i]], place[present[i]] = ABSENT, NOWHERE
-    known = len(kinds)
     n = k = several = 0
     j, end = offsets[event], offsets[event + 1]
     while j < end:
@@ -163,6 +164,5 @@ def see_keys(e, event, s):  # type: ignore[no-untyped-def]
         present[k] = a
         k += 1
     s.count[0] = k
-    s.count[1] += 1
-    s.count[2] = several
+    s.count[1] = several
     return k

@@ -30,6 +30,7 @@ from eligo.index.dynamic.sight import ABSENT, FAILS, VARIOUS
 from eligo.jit import inline
 
 LISTED, ASKING = LIST << 4, ASK << 4  # bits of a check's code
+EVENTS_SEARCHED = 2  # of the counters, behind candidates and evaluations
 AHEAD = 64  # words before a row is looked at that the cache is told of it
 STRETCHES = 8  # and stretches
 

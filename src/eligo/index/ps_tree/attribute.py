@@ -70,7 +70,7 @@ from eligo.language.values import (
 LINE = 0
 OPERATORS = ("=", "<", "<=", ">", ">=", "in", "between", "like")
 _HALF = 1 << 63  # turns the order of signed words into that of unsigned ones
-_ROOM = 1024  # layers made between two looks at the room for them
+_ROOM = 64  # layers made between two looks at the room for them
 Path = tuple[int, ...]
 
 
@@ -151,7 +151,7 @@ class AttributeTree:
         return len(self._sets)
 
     def _make_room(self) -> None:
-        self._pools.make_room(1, 0, 0)
+        self._pools.make_room(1, 4 * _ROOM, 0)
 
     def _first_in(self, s: int) -> int:
         """The first space of a layer, or a space itself."""
@@ -209,6 +209,7 @@ class AttributeTree:
 
     def _release(self, path: Path) -> None:
         """One predicate less needs a border; what nothing tells apart any more becomes one."""
+        self._make_room()
         t, s = self._pools.handle, self._find(path)
         hold_border(t, s, -1)
         waiting = [s]

@@ -17,7 +17,7 @@ from numba.experimental import structref
 from eligo.index.dynamic.halves import upper
 from eligo.index.dynamic.pool import prefetch
 from eligo.index.dynamic.sight import see_keys
-from eligo.index.dynamic.verifying import once_each, verify_rows
+from eligo.index.dynamic.verifying import EVENTS_SEARCHED, once_each, verify_rows
 from eligo.index.ps_tree.blooming import NO_LINE
 from eligo.index.ps_tree.meeting import meet, watch
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, HIGHEST
@@ -108,11 +108,12 @@ def pruned(t, m, spaces, slot_of, base, mask, starts):  # type: ignore[no-untype
 def search_lists(t, e, event, s, strings, w, found, k, counters):  # type: ignore[no-untyped-def]
     """MatchEvent (Algorithm 5): put the conjunctions that an event satisfies into found from k on; where they end."""
     spaces, lines, slot_of, starts = w.spaces, w.lines, w.slot_of, w.starts
-    n = see_keys(e, event, s)
+    n = see_keys(e, event, s, len(t.popular))
     m, single = meet(t, s, e, n, spaces, lines)
     too_many = m >= len(spaces)
     m = 0 if too_many else m
-    if s.count[1] % WATCH == 0:
+    counters[EVENTS_SEARCHED] += 1
+    if counters[EVENTS_SEARCHED] % WATCH == 0:
         watch(t, s, n, m, spaces)
     for i in range(m):
         prefetch(t.words, np.uint64(t.posting[spaces[i]]))

@@ -339,14 +339,19 @@ def take_away(t, row, strings, spaces, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def delete_rows(t, numbers, first, stop, strings, spaces, out):  # type: ignore[no-untyped-def]
-    """Delete the rows of conjunctions first … stop-1 of a list, as far as they are there."""
+    """Delete the rows of conjunctions first … stop-1 of a list, as far as they are there and there is room to move what
+    is left; the first one not deleted.
+    """
     for i in range(first, stop):
+        if not has_room(t, t.state[LONGEST]):
+            return i
         row = copy_row(t, numbers[i])
         if len(row) == 0:
             continue
         take_away(t, row, strings, spaces, out)
         note_row(t, row, np.int64(0), -1)
         t.state[ROWS] -= 1
+    return stop
 
 
 @kernel

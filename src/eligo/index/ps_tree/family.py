@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,6 @@ from eligo.index.ps_tree.choosing import FEW
 from eligo.index.ps_tree.covering import MOST_COVERED
 from eligo.index.ps_tree.meeting import observe_events
 from eligo.index.ps_tree.pools import (
-    ACCESSES,
     BY_PRESENCE,
     BY_RANGE,
     BY_VALUE,
@@ -28,8 +28,19 @@ from eligo.index.ps_tree.pools import (
     Pools,
 )
 
+_MOST_ACCESSES = 6  # access predicates of a rule, or its predicates in signatures, that an option allows
 _IN_TURN: I64 = np.zeros(0, np.int64)
-_PIECE = 16  # rows that are deleted before there is room made again
+
+
+_shared = threading.local()
+
+
+def spaces_room() -> I64:
+    """Room for the spaces that each predicate of a row covers; a thread has one for all the indexes that it changes."""
+    room: I64 | None = getattr(_shared, "spaces", None)
+    if room is None:
+        room = _shared.spaces = np.empty((_MOST_ACCESSES, MOST_COVERED + 64), np.int64)
+    return room
 
 
 class PsIndex(PooledIndex):
@@ -41,7 +52,6 @@ class PsIndex(PooledIndex):
     def __init__(self, pools: Pools, strings: Strings) -> None:
         super().__init__(pools, strings)
         self._carry = np.zeros(int(pools.state[LONGEST]) + 64, np.int64)
-        self._spaces = np.empty((int(pools.state[ACCESSES]), MOST_COVERED + 64), np.int64)
         self._chosen, self._options = np.empty(16, np.int64), np.empty(FEW, np.int64)
         self._weights = np.empty((FEW, 3))
 
@@ -90,7 +100,7 @@ class PsIndex(PooledIndex):
             self.pools.make_room(*room)
         while True:
             first = insert_rows(
-                self.pools.handle, words, offsets, first, stop, order, self._strings, self._spaces, self._carry,
+                self.pools.handle, words, offsets, first, stop, order, self._strings, spaces_room(), self._carry,
                 self._chosen, self._options, self._weights,
             )  # fmt: skip
             if first == stop:
@@ -98,14 +108,16 @@ class PsIndex(PooledIndex):
             self.pools.make_room(*room)
 
     def prepare(self, words: int, rows: int, highest: int, attributes: int) -> None:
-        self.pools.make_room(attributes, words + rows, highest)
+        self.pools.make_room(attributes, max(int(self.pools.state[LONGEST]), 2 * words // max(rows, 1)), highest, words)
 
     def delete(self, numbers: I64) -> None:
         self._carry_at_least(int(self.pools.state[LONGEST]))
-        for first in range(0, len(numbers), _PIECE):
+        first = 0
+        while first < len(numbers):
             self.pools.make_room(0, int(self.pools.state[LONGEST]), 0)
-            stop = min(len(numbers), first + _PIECE)
-            delete_rows(self.pools.handle, numbers, first, stop, self._strings, self._spaces, self._carry)
+            first = delete_rows(
+                self.pools.handle, numbers, first, len(numbers), self._strings, spaces_room(), self._carry
+            )
 
     def row(self, number: int) -> I64:
         return copy_row(self.pools.handle, number)  # type: ignore[no-any-return]
@@ -114,7 +126,7 @@ class PsIndex(PooledIndex):
         self._carry_at_least(0)
         self.pools.make_room(0, int(self.pools.state[LONGEST]), 0)
         return not adjust_rows(
-            self.pools.handle, effort, self._strings, self._spaces, self._carry, self._chosen, self._options,
+            self.pools.handle, effort, self._strings, spaces_room(), self._carry, self._chosen, self._options,
             self._weights,
         )  # fmt: skip
 

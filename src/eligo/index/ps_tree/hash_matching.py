@@ -16,7 +16,7 @@ from numba.experimental import structref
 from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.pool import prefetch
 from eligo.index.dynamic.sight import see_keys
-from eligo.index.dynamic.verifying import once_each, verify_rows
+from eligo.index.dynamic.verifying import EVENTS_SEARCHED, once_each, verify_rows
 from eligo.index.ps_tree.keys import attribute_bit, find_block
 from eligo.index.ps_tree.meeting import meet, watch
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES, SPACES, hashed
@@ -152,12 +152,13 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
     """MatchEvent (Algorithm 7): put the conjunctions that an event satisfies into found from k on; where they end."""
     spaces, lines, pending, blocks, here = w.spaces, w.lines, w.pending, w.blocks, w.here
     starts, ends = w.starts, w.ends
-    n = see_keys(e, event, s)
+    n = see_keys(e, event, s, len(t.popular))
     m, single = meet(t, s, e, n, spaces, lines)
     too_many = m > len(spaces)
     posting, most = t.posting, t.state[ACCESSES]
     m = 0 if too_many else m
-    if s.count[1] % WATCH == 0:
+    counters[EVENTS_SEARCHED] += 1
+    if counters[EVENTS_SEARCHED] % WATCH == 0:
         watch(t, s, n, m, spaces)
     count = 0
     one, low = np.uint64(1), np.uint64(63)

@@ -223,6 +223,6 @@ def observe_events(t, e, events, s, w):  # type: ignore[no-untyped-def]
     """Count events that nobody searches for."""
     spaces, lines = w.spaces, w.lines
     for event in range(events):
-        n = see_keys(e, event, s)
+        n = see_keys(e, event, s, len(t.popular))
         m, _ = meet(t, s, e, n, spaces, lines)
         watch(t, s, n, m if m <= len(spaces) else 0, spaces)

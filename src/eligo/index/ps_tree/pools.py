@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.index.dynamic.heap import USED, no_blocks
-from eligo.index.dynamic.pool import reserved, with_room
+from eligo.index.dynamic.pool import with_room
 from eligo.jit import define_handle, inline, kernel
 
 FORMS = 16  # lines that an attribute may have
@@ -47,13 +47,16 @@ ACCESSES, MOST_KEYS, SIGNATURES, CROWD = 7, 8, 9, 17
 EVENTS, KEYS, COPIES, AT_ROW, BEGAN, MOVED, ROUNDS = 10, 11, 12, 13, 14, 15, 16
 # … rules by number of access predicates (0 …), and the predicates by kind of line: values, ranges, presence.
 BY_DEPTH, BY_VALUE, BY_RANGE, BY_PRESENCE = 20, 30, 31, 32
-_SLACK = 1 << 14
+_SLOTS = 128  # of keys, that are free before there is room made for more
+_SLACK = 1 << 14  # words that moving what others have may take; where there is little, some times that
+_BORDER = 80  # words of inner nodes that a value, with a border on either side of it, takes at most
+_LAYERS = 100  # spaces that cutting a line at two strings makes at most, of all layers together (texts.py)
 
 KEPT = (
     "root", "tree", "tree_heads", "space", "posting", "extra", "uses", "words", "heads", "slots", "where", "access",
     "popular", "seen", "marks", "recent", "recent_kind", "spaces", "least", "most", "state",
 )  # fmt: skip
-FIELDS = (*KEPT, "links", "halves", "work")
+FIELDS = (*KEPT, "links", "halves")
 _BY_LINE = {"root": np.int32, "spaces": np.int32, "least": np.float64, "most": np.float64}
 _BY_ATTRIBUTE: dict[str, tuple[Any, int]] = {
     "popular": (np.int64, 1), "seen": (np.int64, 1), "marks": (np.int64, 1), "recent": (np.int64, RECENT),
@@ -76,11 +79,11 @@ define_handle(PoolsHandle, PoolsType, FIELDS)
 @kernel
 def make_handle(  # type: ignore[no-untyped-def]
     root, tree, tree_heads, space, posting, extra, uses, words, heads, slots, where, access, popular, seen, marks,
-    recent, recent_kind, spaces, least, most, state, links, halves, work,
+    recent, recent_kind, spaces, least, most, state, links, halves,
 ):  # fmt: skip
     return PoolsHandle(
         root, tree, tree_heads, space, posting, extra, uses, words, heads, slots, where, access, popular, seen, marks,
-        recent, recent_kind, spaces, least, most, state, links, halves, work,
+        recent, recent_kind, spaces, least, most, state, links, halves,
     )  # fmt: skip
 
 
@@ -101,15 +104,15 @@ class Pools:
     where: I32
     heads: I64
     tree_heads: I64
-    work: I64
 
     def __init__(self, accesses: int, most_keys: int = 1, signatures: int = 0, crowd: int = 1) -> None:
-        self.tree, self.words = reserved(np.int64, 1 << 12), reserved(np.int64, 1 << 12)
+        self.tree, self.words = np.zeros(2, np.int64), np.zeros(2 + BEHIND, np.int64)
         self.tree_heads, self.heads = no_blocks(), no_blocks()
         self.tree_heads[USED] = self.heads[USED] = 2  # a block at 0 would look like none
         self.words[1] = -1  # words 0 and 1: signatures of none and of all (signatures.py)
         for name in ("space", "posting", "extra", "uses", "where", "access"):
-            setattr(self, name, reserved(np.int32 if name in ("where", "access") else np.int64, 1 << 12))
+            items = {"where": 0, "access": 0, "space": 4 * (GAP + 1)}.get(name, GAP + 1)
+            setattr(self, name, np.zeros(items, np.int32 if name in ("where", "access") else np.int64))
         self.slots = np.zeros(1 << 4, np.int64)
         self.slots[::2] = -1
         for name, kind in _BY_LINE.items():
@@ -120,7 +123,6 @@ class Pools:
         self.state[FREE_SPACE] = -1
         self.state[SPACES] = GAP + 1
         self.state[[ACCESSES, MOST_KEYS, SIGNATURES, CROWD]] = accesses, most_keys, signatures, crowd
-        self.work = np.zeros(1 << 12, np.int64)
         self.refresh()
 
     @classmethod
@@ -129,14 +131,18 @@ class Pools:
         pools = cls.__new__(cls)
         for name in KEPT:
             setattr(pools, name, arrays[name])
-        pools.work = np.zeros(1 << 12, np.int64)
         pools.refresh()
         return pools
 
     def arrays(self) -> Arrays:
         """All that has to be saved, without the room to grow."""
+        used = self._used()
+        return {name: getattr(self, name)[: used.get(name)] for name in KEPT}
+
+    def _used(self) -> dict[str, int]:
+        """How many items of the arrays that have room to grow are in use."""
         state, made = self.state, int(self.state[SPACES])
-        used = {
+        return {
             "tree": int(self.tree_heads[USED]),
             "words": int(self.heads[USED]) + BEHIND,
             "space": 4 * made,
@@ -146,7 +152,6 @@ class Pools:
             "where": int(state[HIGHEST]),
             "access": int(state[HIGHEST] * (state[ACCESSES] + 1)),
         }
-        return {name: getattr(self, name)[: used.get(name)] for name in KEPT}
 
     def refresh(self) -> None:
         views = {"links": self.tree.view(np.int32), "halves": self.words.view(np.int32)}
@@ -158,8 +163,10 @@ class Pools:
         enough = highest <= len(self.where) and highest * (state[ACCESSES] + 1) <= len(self.access)
         return bool(enough and attributes <= state[ATTRIBUTES])
 
-    def make_room(self, attributes: int, largest: int, highest: int) -> None:
-        """Before rows of at most so many words, of conjunctions below `highest`, are inserted or others deleted."""
+    def make_room(self, attributes: int, largest: int, highest: int, coming: int = 0) -> None:
+        """Before a row of at most so many words, of a conjunction below `highest`, is inserted or another deleted: room
+        in all pools; and for so many words of rows to come, as rows usually need it.
+        """
         state = self.state
         fresh = False
         wanted = int(state[ATTRIBUTES])
@@ -170,12 +177,12 @@ class Pools:
             for name, (kind, each) in _BY_ATTRIBUTE.items():
                 self._widen(name, kind, each * wanted)
             fresh = True
-        for name, size in self._sizes(largest, highest):
+        for name, size in self._sizes(largest, highest, coming):
             array = getattr(self, name)
             if size > len(array):
-                setattr(self, name, with_room(array, 2 * size))
+                setattr(self, name, with_room(array, size, self._used()[name]))
                 fresh = True
-        keys = int(state[SLOTS]) + int(state[MOST_KEYS]) + 1024
+        keys = int(state[SLOTS]) + int(state[MOST_KEYS]) + _SLOTS
         if 8 * keys > 3 * len(self.slots) and state[ACCESSES] > 1 and not state[SIGNATURES]:
             self.slots = larger_slots(self.slots, keys)
             fresh = True
@@ -183,16 +190,17 @@ class Pools:
             self.refresh()
         state[ATTRIBUTES] = wanted  # last: others who search take it for what the handle has places for
 
-    def _sizes(self, largest: int, highest: int) -> list[tuple[str, int]]:
-        state, made = self.state, int(self.state[SPACES]) + _SLACK
-        highest = max(highest, int(state[HIGHEST]))
+    def _sizes(self, largest: int, highest: int, coming: int) -> list[tuple[str, int]]:
+        state, highest = self.state, max(highest, int(self.state[HIGHEST]))
+        made = int(state[SPACES]) + _LAYERS * (int(state[ACCESSES]) + 1) + largest + coming // 2
+        tree, words = int(self.tree_heads[USED]) + 4 * coming, int(self.heads[USED]) + 4 * coming
         return [
-            ("tree", 3 * int(self.tree_heads[USED]) + 8 * _SLACK),
+            ("tree", 3 * tree + _BORDER * (largest + 4) + min(16 * tree, _SLACK)),
             ("space", 4 * made),
             ("posting", made),
             ("extra", made),
             ("uses", made),
-            ("words", 2 * int(self.heads[USED]) + (int(state[MOST_KEYS]) + 8) * (largest + 64) + 8 * _SLACK),
+            ("words", 2 * words + (int(state[MOST_KEYS]) + 8) * (largest + 16) + min(8 * words, _SLACK)),
             ("where", highest),
             ("access", highest * (int(state[ACCESSES]) + 1)),
         ]
@@ -218,13 +226,15 @@ def hashed(key):  # type: ignore[no-untyped-def]
 @inline
 def has_room(t, row):  # type: ignore[no-untyped-def]
     """Whether a row of so many words may be inserted: no insertion takes more than this (`make_room`)."""
-    state = t.state
+    state, tree, words = t.state, t.tree_heads[USED], t.heads[USED]
     return (
-        3 * t.tree_heads[USED] + _SLACK <= len(t.tree)
-        and state[SPACES] + _SLACK // 2 <= len(t.posting)
-        and 2 * t.heads[USED] + (state[MOST_KEYS] + 8) * (row + 64) + _SLACK <= len(t.words)
+        3 * tree + _BORDER * (row + 4) + min(16 * tree, _SLACK) <= len(t.tree)
+        and state[SPACES] + _LAYERS * (state[ACCESSES] + 1) + row <= len(t.posting)
+        and 2 * words + (state[MOST_KEYS] + 8) * (row + 16) + min(8 * words, _SLACK) <= len(t.words)
         and (
-            state[ACCESSES] == 1 or state[SIGNATURES] or 8 * (state[SLOTS] + state[MOST_KEYS] + 512) <= 3 * len(t.slots)
+            state[ACCESSES] == 1
+            or state[SIGNATURES]
+            or 8 * (state[SLOTS] + state[MOST_KEYS] + _SLOTS // 2) <= 3 * len(t.slots)
         )
     )
 
@@ -232,7 +242,7 @@ def has_room(t, row):  # type: ignore[no-untyped-def]
 @kernel
 def larger_slots(slots, taken):  # type: ignore[no-untyped-def]
     """The same keys in an array with room for so many."""
-    size = 1 << 12
+    size = _SLOTS
     while size < 3 * taken // 2:
         size *= 2
     more = np.zeros(2 * size, np.int64)

@@ -27,7 +27,7 @@ class BloomScratch(PooledScratch):
     def fit(self, state: I64, entries: int) -> None:
         fresh = self.fit_event(int(state[ATTRIBUTES]), entries, int(state[HIGHEST]))
         if fresh or state[COPIES] > self.copies:
-            self.copies = 5 * int(state[COPIES]) // 4 + 1024
+            self.copies = 5 * int(state[COPIES]) // 4 + 64
             room = 16 * self.entries + 64
             self.work = make_work(
                 np.empty(room, np.int64), np.empty(room, np.int64),

@@ -20,7 +20,7 @@ from eligo.compile.compiled import I32, I64
 from eligo.errors import DuplicateRuleError, LimitError, UnknownRuleError
 from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.heap import FREE, USED, no_blocks
-from eligo.index.dynamic.pool import prefetch, reserved, with_room
+from eligo.index.dynamic.pool import prefetch, with_room, zeros
 from eligo.index.ps_tree.dividing import divide, fill_lists, list_sizes, make_windows
 from eligo.index.ps_tree.intervals import delete_interval, insert_interval
 from eligo.index.ps_tree.locating import TOGETHER, located, position
@@ -73,7 +73,7 @@ class PsTree:
         count = len(low)
         if count > _MOST:
             raise LimitError(f"{count:,} intervals, and {_MOST:,} is the most of a tree: build several trees")
-        self._bounds = reserved(np.int64, 2 * count)
+        self._bounds = zeros(np.int64, 2 * count)
         some = np.flatnonzero(low <= high)
         if len(some) < count:
             low, high = low[some], high[some]
@@ -89,12 +89,12 @@ class PsTree:
             )
         self._pools = Pools(1)
         self._pools.make_room(1, 0, 0)
-        self._pools.tree = with_room(self._pools.tree, 2 * _NODES * count + _ROOM)
-        self._pools.words = with_room(self._pools.words, words + _ROOM)
+        self._pools.tree = with_room(self._pools.tree, 2 * _NODES * count + _ROOM, 2)
+        self._pools.words = with_room(self._pools.words, words + _ROOM, 2)
         self._pools.refresh()
         numbers = 8 * count + _ROOM  # a window has a fourth more than spaces, or 16
-        self._count, self._rank = reserved(np.int32, numbers), reserved(np.uint16, numbers)
-        self._owner, self._window = reserved(np.int32, numbers // 16), reserved(np.int64, numbers // 4)
+        self._count, self._rank = zeros(np.int32, numbers), zeros(np.uint16, numbers)
+        self._owner, self._window = zeros(np.int32, numbers // 16), zeros(np.int64, numbers // 4)
         self._runs, self._seen = no_blocks(), np.zeros(0, np.int64)
         self._state = np.array([0, -1, len(begin), count], np.int64)
         self._refresh()
@@ -114,14 +114,15 @@ class PsTree:
         self._pools.make_room(1, 0, 0)
         words = 4 * int(self._pools.heads[USED]) + _ROOM
         if words > len(self._pools.words):
-            self._pools.words = with_room(self._pools.words, 2 * words)
+            self._pools.words = with_room(self._pools.words, words, int(self._pools.heads[USED]))
             self._pools.refresh()
         numbers = 3 * int(self._runs[USED]) + _ROOM
         sizes = {"_count": numbers, "_rank": numbers, "_owner": numbers // 16, "_window": numbers // 4}
         sizes |= {"_bounds": 2 * number + 2, "_seen": numbers if len(self._seen) else 0}
         grown = {name: size for name, size in sizes.items() if size > len(getattr(self, name))}
         for name, size in grown.items():
-            setattr(self, name, with_room(getattr(self, name), 2 * size))
+            array = getattr(self, name)
+            setattr(self, name, with_room(array, size, len(array)))
         self._state[INTERVALS] = max(self._state[INTERVALS], number + 1)
         if grown or before is not self._pools.handle:
             self._refresh()
@@ -130,7 +131,7 @@ class PsTree:
         """Lists that grow together leave blocks behind that are too small for any of them."""
         heads = no_blocks()
         heads[USED] = 2
-        words = reserved(np.int64, int(self._pools.heads[USED]) + _ROOM)
+        words = zeros(np.int64, int(self._pools.heads[USED]) + _ROOM)
         move_lists(self._handle, words, heads)
         self._pools.words, self._pools.heads = words, heads
         self._pools.refresh()
@@ -180,7 +181,7 @@ class PsTree:
     def observe(self, points: I64) -> None:
         """Count events: those that came to each space, of all observed."""
         if not len(self._seen):
-            self._seen = reserved(np.int64, len(self._count))
+            self._seen = zeros(np.int64, len(self._count))
             self._refresh()
         np.add.at(self._seen, self.locate(points), 1)
 

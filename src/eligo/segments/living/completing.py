@@ -58,8 +58,8 @@ class CompletionScratch:
         rows, conjunctions, widest = int(state[ROWS]), int(state[CONJUNCTIONS]), int(state[WIDEST])
         if rows <= self.rows and conjunctions <= self.conjunctions and widest <= self.widest:
             return
-        self.rows = max(5 * rows // 4 + 1024, self.rows)
-        self.conjunctions = max(5 * conjunctions // 4 + 1024, self.conjunctions)
+        self.rows = max(5 * rows // 4 + 64, self.rows)
+        self.conjunctions = max(5 * conjunctions // 4 + 64, self.conjunctions)
         self.widest = max(2 * widest, self.widest)
         self.matched = np.zeros(2 * self.rows, np.int32)
         self.handle = make_completion(

@@ -9,8 +9,9 @@ the gate and then writes its own name. Both writings go by the set's own lock, a
 all: either the reader's came first, and the writer sees the name and waits; or the writer's did, and the reader, coming
 later, sees that the gate is shut.
 
-Ctrl-C is put off while the gate is closed: what changes in several steps would be left between two of them. In a child
-of fork there are no other threads, so their names are forgotten.
+Ctrl-C is put off while the gate is closed: what changes in several steps would be left between two of them. Whoever
+forks the process is inside meanwhile, as a reader, so that the child gets nothing that is half changed; there are no
+other threads there, so their names are forgotten.
 
 Nobody starves: while the gate is shut nobody comes in, so a writer waits only for those that are inside; and before it
 shuts the gate it lets in everybody whom the writer before had turned away.
@@ -18,21 +19,23 @@ shuts the gate it lets in everybody whom the writer before had turned away.
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
-import weakref
 from threading import get_ident
 from types import FrameType
 from typing import Any
+
+from eligo.forking import GATE, Forked
 
 WRITER = 0  # the name of no thread
 _LOOK = 0.001  # seconds after which one who waits looks again, whatever he was told
 
 
-class Gate:
+class Gate(Forked):
     """Readers `enter` and `leave`; a writer changes things `with gate:`. There is one writer at a time."""
+
+    rank = GATE
 
     def __init__(self) -> None:
         self.inside: set[int] = set()
@@ -42,13 +45,23 @@ class Gate:
         self._writer = WRITER
         self._depth = 0
         self._interrupts = Interrupts()
-        _GATES.add(self)
+        self._forking = False
+        self.register()
 
-    def forget_threads(self) -> None:
-        """In a child of fork: nobody but this thread is there."""
-        self.inside &= {get_ident()}
+    def before_fork(self, deadline: float) -> None:
+        self._forking = self.enter()
+
+    def after_fork_in_parent(self) -> None:
+        if self._forking:
+            self._forking = False
+            self.leave()
+
+    def after_fork_in_child(self) -> None:
+        """Nobody but this thread is there."""
+        me = get_ident()
+        self.inside &= {me, WRITER} if self._writer == me else set() if self._forking else {me}
+        self.shut, self._forking = self._writer == me, False
         self._outside.clear()
-        self.shut, self._writer, self._depth = False, WRITER, 0
         self._opened, self._emptied, self._entered = threading.Event(), threading.Event(), threading.Event()
 
     # -- readers
@@ -172,15 +185,3 @@ class Interrupts:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._came = number, frame
-
-
-_GATES: weakref.WeakSet[Gate] = weakref.WeakSet()
-
-
-def _in_child() -> None:
-    for gate in list(_GATES):
-        gate.forget_threads()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.compiled import Arrays
 from eligo.errors import LimitError
-from eligo.index.dynamic.pool import reserved, with_room
+from eligo.index.dynamic.pool import with_room
 from eligo.jit import define_handle, kernel
 from eligo.segments.living.blocks import SIZES
 from eligo.segments.living.slots import LEAST, with_slots
@@ -96,13 +96,13 @@ class Pools:
     def __init__(self) -> None:
         self._arrays: Arrays = {
             "state": np.zeros(_STATE, np.int64),
-            **{name: reserved(kind, LEAST) for name, kind in (_ROW_ARRAYS | _CONJUNCTION_ARRAYS).items()},
+            **{name: np.zeros(LEAST // 2, kind) for name, kind in (_ROW_ARRAYS | _CONJUNCTION_ARRAYS).items()},
             "id_slots": np.zeros(LEAST, np.int32),
             "conjunction_slots": np.zeros(LEAST, np.int32),
-            "blocks": reserved(np.int32, LEAST),
+            "blocks": np.zeros(LEAST, np.int32),
             "free_block": np.full(SIZES, -1, np.int64),
-            "records": reserved(np.int32, LEAST),
-            "tag_uses": np.zeros(64, np.int64),
+            "records": np.zeros(LEAST, np.int32),
+            "tag_uses": np.zeros(16, np.int64),
         }
         state = self._arrays["state"]
         state[[FREE_ROW, FREE_CONJUNCTION, SLIDING, LAST]] = -1
@@ -118,11 +118,15 @@ class Pools:
 
     def arrays(self) -> Arrays:
         """All that has to be saved, without the room to grow."""
+        used = self._used()
+        return {name: array[: used.get(name)] for name, array in self._arrays.items()}
+
+    def _used(self) -> dict[str, int]:
+        """How many items of the arrays that have room to grow are in use."""
         state = self.state
         used = dict.fromkeys(_ROW_ARRAYS, int(state[ROWS]))
         used |= dict.fromkeys(_CONJUNCTION_ARRAYS, int(state[CONJUNCTIONS]))
-        used |= {"blocks": int(state[BLOCKS]), "records": int(state[RECORDS])}
-        return {name: array[: used.get(name)] for name, array in self._arrays.items()}
+        return used | {"blocks": int(state[BLOCKS]), "records": int(state[RECORDS])}
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name not in _FIELDS:
@@ -158,8 +162,9 @@ class Pools:
             )
         arrays = self._arrays
         least = dict.fromkeys(_ROW_ARRAYS, rows) | dict.fromkeys(_CONJUNCTION_ARRAYS, conjunctions)
+        used = self._used()
         for name, size in (least | {"blocks": blocks, "records": records}).items():
-            arrays[name] = with_room(arrays[name], size)
+            arrays[name] = with_room(arrays[name], size, used[name])
         for slots, hashes, taken in (
             ("id_slots", "id_hash", rows),
             ("conjunction_slots", "conjunction_hash", conjunctions),

@@ -13,7 +13,7 @@ import numpy as np
 
 from eligo.jit import inline, kernel
 
-LEAST = 1024
+LEAST = 64
 
 
 @inline

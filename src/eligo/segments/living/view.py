@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import pyarrow as pa
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.events import EventBuffer
+from eligo.forking import ForkLock
 from eligo.rule import Rule
 from eligo.segments.encoding import encoded, slices
 from eligo.segments.living.completing import CompletionScratch, complete_many, complete_one
@@ -38,7 +38,7 @@ Ids = I64 | tuple[I64, U8]  # integers, or offsets and UTF-8 bytes
 class LivingView(View):
     """Of one matcher there is one; unlike that of segments, what it says changes."""
 
-    def __init__(self, structure: Structure, lock: threading.RLock) -> None:
+    def __init__(self, structure: Structure, lock: ForkLock) -> None:
         self._structure = structure
         self._lock = lock
 

@@ -1,0 +1,150 @@
+"""What a fork must not tear apart.
+
+A forked child has a copy of all memory and of one thread. A lock that another thread held stays locked in it for ever,
+and what that thread was changing stays half changed. So whoever forks first waits, for every lock that is registered
+here, until it is free, and then holds it: at the moment of the fork nothing is under way. Parent and child go on with
+locks that are free.
+
+    before the fork    take every lock, in the order of `rank`; give up on those that are not free within PATIENCE
+    in the parent      release them
+    in the child       begin anew: nobody else is there. What was not to be had is `lost`
+
+A thread that adds rules out of a slow iterator holds its lock for long. The fork does not wait for it: the child can
+match, and an attempt to change the rules there is an error that says so.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from abc import ABC, abstractmethod
+from typing import Any
+
+from eligo.errors import EligoError
+
+PATIENCE = 5.0  # seconds that a fork waits for all locks together
+_COMPILING = 60.0  # seconds that it waits for a kernel that is being compiled
+
+OUTER, RULES, INNER, GATE = 0, 1, 2, 3  # ranks: who holds one lock may wait for another of a higher rank
+
+
+class Forked(ABC):
+    """Something that is to be in order when a process forks."""
+
+    rank: int
+
+    def register(self) -> None:
+        _everyone.add(self)
+
+    @abstractmethod
+    def before_fork(self, deadline: float) -> None:
+        """Wait until it is in order, and keep it so; no longer than to the deadline, a time of `time.monotonic`."""
+
+    @abstractmethod
+    def after_fork_in_parent(self) -> None:
+        """Let others go on."""
+
+    @abstractmethod
+    def after_fork_in_child(self) -> None:
+        """Forget the threads that do not exist here."""
+
+
+class ForkLock(Forked):
+    """A reentrant lock that is free in a forked child.
+
+    If another thread holds it for longer than a fork waits, then what it protects may be half changed in the child.
+    There, taking it is an error with the words `lost`; without such words half a change does no harm.
+    """
+
+    def __init__(self, rank: int, lost: str = "") -> None:
+        self.rank = rank
+        self._words = lost
+        self._lock = threading.RLock()
+        self._taken = self._lost = False
+        self.register()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if self._lost:
+            if not blocking:
+                return False
+            raise EligoError(self._words)
+        return self._lock.acquire(blocking, timeout)
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        if self._lost:
+            raise EligoError(self._words)
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def before_fork(self, deadline: float) -> None:
+        self._taken = self._lock.acquire(timeout=max(0.0, deadline - time.monotonic()))
+
+    def after_fork_in_parent(self) -> None:
+        if self._taken:
+            self._taken = False
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        if self._taken:
+            # Held by the thread that forked, which is the one that goes on; perhaps it held the lock already.
+            self.after_fork_in_parent()
+        else:
+            self._lost = self._lost or bool(self._words)
+            self._lock = threading.RLock()
+
+
+_everyone: weakref.WeakSet[Forked] = weakref.WeakSet()
+_held: list[Forked] = []
+_compiler_lock: Any = None
+
+
+def _listed() -> list[Forked]:
+    while True:
+        try:
+            return list(_everyone)
+        except RuntimeError:  # another thread has registered something meanwhile
+            continue
+
+
+def _before() -> None:
+    global _compiler_lock
+    _held[:] = sorted(_listed(), key=lambda one: one.rank)
+    deadline = time.monotonic() + PATIENCE
+    for one in _held:
+        one.before_fork(deadline)
+    from numba.core.compiler_lock import global_compiler_lock
+
+    lock = global_compiler_lock._lock
+    _compiler_lock = lock if lock.acquire(timeout=_COMPILING) else None
+
+
+def _let_go() -> None:
+    global _compiler_lock
+    lock, _compiler_lock = _compiler_lock, None
+    if lock is not None:
+        lock.release()
+
+
+def _in_parent() -> None:
+    _let_go()
+    for one in reversed(_held):
+        one.after_fork_in_parent()
+    _held.clear()
+
+
+def _in_child() -> None:
+    _let_go()
+    for one in reversed(_held):
+        one.after_fork_in_child()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
