@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
+from eligo.arguments import shown
 from eligo.errors import RuleSyntaxError, RuleTypeError
 from eligo.language.limits import DEFAULT_LIMITS, Limits, exceeded
 from eligo.language.tree import Comparison, Operator, Predicate, Value
@@ -241,5 +242,4 @@ def kind_name(value: object) -> str:
 
 def short(value: object, width: int = 40) -> str:
     """A value's repr, cut so that a message stays readable."""
-    shown = repr(value)
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
+    return shown(value, width)
