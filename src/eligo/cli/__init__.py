@@ -24,7 +24,7 @@ from eligo.cli.generate import generate_workload
 from eligo.cli.indexes import list_indexes
 from eligo.cli.match import match_events
 from eligo.cli.stream import stream_events
-from eligo.cli.terminal import Settings, guarded
+from eligo.cli.terminal import Settings, guarded, run_program
 from eligo.cli.warm import warm_cache
 
 app = typer.Typer(
@@ -87,4 +87,4 @@ def main() -> None:
         options, rest = arguments[:place], arguments[place:]
     if "--debug" in options:
         options = ["--debug", *(option for option in options if option != "--debug")]
-    app([*options, *rest])
+    run_program(lambda: app([*options, *rest]))
