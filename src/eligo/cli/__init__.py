@@ -25,7 +25,7 @@ from eligo.cli.indexes import list_indexes
 from eligo.cli.match import match_events
 from eligo.cli.prove import prove_answers
 from eligo.cli.stream import stream_events
-from eligo.cli.terminal import Settings, guarded
+from eligo.cli.terminal import Settings, guarded, run_program
 from eligo.cli.warm import warm_cache
 
 app = typer.Typer(
@@ -89,4 +89,4 @@ def main() -> None:
         options, rest = arguments[:place], arguments[place:]
     if "--debug" in options:
         options = ["--debug", *(option for option in options if option != "--debug")]
-    app([*options, *rest])
+    run_program(lambda: app([*options, *rest]))

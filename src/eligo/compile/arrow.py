@@ -8,7 +8,7 @@ next to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,11 @@ def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> 
     """A column that rules could name, in as few arrays as Arrow can make of its chunks."""
     if name not in encoder.metas and name not in encoder.paths:
         return []
+    kind = _without_views(column.type)
+    try:
+        column = column if kind == column.type else column.cast(kind)
+    except pa.ArrowException as error:
+        raise EventError(f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}") from None
     if not isinstance(column, pa.ChunkedArray):
         return [(name, column, None)]
     if column.num_chunks <= 1:
@@ -78,6 +83,25 @@ def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> 
             (name, chunk, np.arange(end - len(chunk), end))
             for chunk, end in zip(column.chunks, ends.tolist(), strict=True)
         ]
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The same type with plain strings instead of views, for which Arrow has fewer functions."""
+    types = pa.types
+    if getattr(types, "is_string_view", lambda _: False)(kind):
+        return pa.large_string()
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_views(kind.value_type), kind.ordered)
+    if types.is_map(kind):
+        return pa.map_(_without_views(kind.key_type), _without_views(kind.item_type), kind.keys_sorted)
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner = kind.value_field.with_type(_without_views(kind.value_type))
+        if types.is_fixed_size_list(kind):
+            return pa.list_(inner, kind.list_size)
+        return pa.large_list(inner) if types.is_large_list(kind) else pa.list_(inner)
+    return kind
 
 
 def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece] | None:
@@ -114,7 +138,11 @@ def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encode
     if events is not None:
         parents = events[parents]
     keys, values = pairs.flatten()
-    keys = _decoded(keys).cast(pa.large_string()).dictionary_encode()
+    keys = _decoded(keys).cast(pa.large_string())
+    wrong = first_invalid_text(keys)
+    if wrong >= 0:
+        raise _no_text(name, parents[wrong], "a key")
+    keys = keys.dictionary_encode()
     numbers = numpy_of(keys.indices)
     pieces: list[Piece] = []
     for number, key in enumerate(keys.dictionary.to_pylist()):
@@ -154,9 +182,9 @@ def _column_entries(name: str, column: pa.Array, events: I64 | None, encoder: En
     special = encoder.special.get(name, 0)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _list_entries(name, meta, column, events, special, encoder, buffer)
-    valid, found, keys = _scalars(name, column, special, encoder.strings, buffer)
     if events is None:
         events = np.arange(len(column), dtype=np.int64)
+    valid, found, keys = _scalars(name, column, events, special, encoder.strings, buffer)
     return _present(valid, events, meta + found, keys)
 
 
@@ -173,9 +201,9 @@ def _list_entries(
             f"declare it with Matcher(multi=[{name!r}]) or give one value"
         )
     parents, values = _items(column)
-    valid, found, keys = _scalars(name, values, special, encoder.strings, buffer)
-    parents, metas, keys = _present(valid, parents, meta + found, keys)
     rows = parents if events is None else events[parents]
+    valid, found, keys = _scalars(name, values, rows, special, encoder.strings, buffer)
+    rows, metas, keys = _present(valid, rows, meta + found, keys)
     # Present without values: an entry that satisfies nothing.
     hollow = np.setdiff1d(present, rows)
     metas = np.concatenate((metas, np.full(len(hollow), meta + codes.NO_VALUE)))
@@ -192,8 +220,6 @@ def _decoded(column: pa.Array) -> pa.Array:
     """Values instead of a dictionary of them."""
     if not pa.types.is_dictionary(column.type):
         return column
-    if _is_string(column.type.value_type):  # some kinds of strings cannot be taken by number
-        return column.dictionary.cast(pa.large_string()).take(column.indices)
     return column.dictionary_decode()
 
 
@@ -203,14 +229,14 @@ def _valid(column: pa.Array) -> NDArray[np.bool_] | None:
 
 
 def _scalars(
-    name: str, column: pa.Array, special: int, strings: Strings, buffer: EventBuffer
+    name: str, column: pa.Array, events: I64, special: int, strings: Strings, buffer: EventBuffer
 ) -> tuple[NDArray[np.bool_] | None, int | I64, I64]:
     """Of a column of plain values: which are present, their code, one for all or one a row, and a key for each row,
-    anything for a null.
+    anything for a null. `events` has the event of each row, for messages.
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _scalars(name, _decoded(column), special, strings, buffer)
+        return _scalars(name, _decoded(column), events, special, strings, buffer)
     valid = _valid(column)
     if column.null_count == len(column):
         return np.zeros(len(column), np.bool_), codes.INTEGER, np.zeros(len(column), np.int64)
@@ -227,7 +253,11 @@ def _scalars(
     if pa.types.is_boolean(kind):
         return valid, codes.BOOLEAN, numpy_of(column.cast(pa.int64()))
     if _is_string(kind):
-        return valid, *_texts(column.cast(pa.large_string()), special, strings, buffer)
+        column = column.cast(pa.large_string())
+        wrong = first_invalid_text(column)
+        if wrong >= 0:
+            raise _no_text(name, events[wrong], "a string")
+        return valid, *_texts(column, special, strings, buffer)
     if pa.types.is_timestamp(kind):
         return valid, codes.TIME, _moments(name, column)
     if pa.types.is_date(kind):
@@ -239,8 +269,7 @@ def _scalars(
 
 
 def _is_string(kind: pa.DataType) -> bool:
-    is_view: Callable[[pa.DataType], bool] = getattr(pa.types, "is_string_view", lambda _: False)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _or_zero(column: pa.Array) -> NDArray[Any]:
@@ -287,6 +316,33 @@ def string_buffers(column: pa.Array) -> tuple[I64, U8]:
     offsets = np.frombuffer(raw_offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     data = np.frombuffer(raw_data, np.uint8) if raw_data is not None and raw_data.size else np.zeros(0, np.uint8)
     return offsets, data
+
+
+def first_invalid_text(column: pa.Array) -> int:
+    """The first row of a large_string array that is no valid UTF-8, which Arrow does not promise; -1 for none."""
+    offsets, data = string_buffers(column)
+    used = data[offsets[0] : offsets[-1]]
+    if not len(used) or used.max() < 128:  # ASCII
+        return -1
+    # All of them as one text, which is quick, are valid and begin where a character does; or else each by itself.
+    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(offsets[[0, -1]]), column.buffers()[2]])
+    starts = offsets[:-1][offsets[:-1] < offsets[-1]]
+    with suppress(pa.ArrowInvalid):
+        whole.validate(full=True)
+        if not (data[starts] & 0xC0 == 0x80).any():
+            return -1
+    for row, text in enumerate(column.cast(pa.large_binary())):
+        try:
+            str(text.as_py() or b"", "utf-8")
+        except UnicodeDecodeError:
+            return row
+    return -1
+
+
+def _no_text(name: str, event: int, what: str) -> EventError:
+    return EventError(
+        f"event {event}: attribute {name!r} holds {what} that is no valid UTF-8: mend the bytes, or leave the value out"
+    )
 
 
 @kernel

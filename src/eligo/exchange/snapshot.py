@@ -25,11 +25,11 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from eligo.arguments import directory_path, flag
 from eligo.errors import EligoError, SnapshotError
 from eligo.exchange.graph import Link, Role
 from eligo.language import Limits
 from eligo.store.files import locked, sync_directory, write_through
-from eligo.store.paths import local_path
 from eligo.store.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 def save(exchange: Exchange, path: str | PathLike[str]) -> None:
     """Write everything to a directory, replacing a snapshot that is there. Visits are answered meanwhile."""
-    directory = Path(local_path(path))
+    directory = Path(path)
     _make_directory(directory)
     token = uuid4().hex
     with locked(directory):
@@ -113,7 +113,8 @@ def open_exchange(path: str | PathLike[str], *, verify: bool = True) -> Exchange
     from eligo.exchange.desk import Desk
     from eligo.exchange.exchange import Exchange
 
-    directory = Path(local_path(path))
+    directory = directory_path("path", path)
+    flag("verify", verify)
     content, raw = _read_manifest(directory)
     try:
         matcher = open_snapshot(directory / f"rules-{content.token}", verify=verify)

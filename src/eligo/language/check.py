@@ -17,6 +17,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from eligo.arguments import shown
 from eligo.errors import RuleSyntaxError, RuleTypeError
 from eligo.language.decimals import number_of
 from eligo.language.limits import DEFAULT_LIMITS, Limits, exceeded
@@ -270,5 +271,4 @@ def kind_name(value: object) -> str:
 
 def short(value: object, width: int = 40) -> str:
     """A value's repr, cut so that a message stays readable."""
-    shown = repr(value)
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
+    return shown(value, width)

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.arguments import tag_names
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
-from eligo.errors import OptionError
 from eligo.rule import Rule
 from eligo.segments.encoding import encoded_slices
 from eligo.segments.rule_table import RuleId, RuleTable, is_id
@@ -31,9 +31,7 @@ ALL: U8 = np.zeros(0, np.uint8)
 
 def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
     """The tags that a caller asks for; what is no list of strings is refused."""
-    if not isinstance(tags, Iterable):
-        raise OptionError(f"tags is a list of strings, not {tags!r:.60}")
-    return frozenset((tags,) if isinstance(tags, str) else tags)
+    return frozenset(tag_names("tags", tags))
 
 
 class SegmentsView(View):

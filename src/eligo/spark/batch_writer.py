@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from eligo.errors import EligoError, OptionError
+from eligo.paths import path_of, scheme_of
 from eligo.spark.arguments import check_text
-from eligo.store.paths import path_of, scheme_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

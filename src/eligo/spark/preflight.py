@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from eligo.errors import EligoError, SnapshotError
+from eligo.paths import local_path
 from eligo.spark.jobs import REPORT_DDL, reports
-from eligo.store.paths import local_path
 from eligo.store.publish import Staging
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from eligo.errors import EventError, OptionError, SnapshotError
+from eligo.paths import local_path
 from eligo.spark.arguments import check_session
 from eligo.spark.event_columns import Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of
@@ -30,7 +31,6 @@ from eligo.spark.row_groups import inner
 from eligo.spark.rule_sets import Source, manifest_hash, opened
 from eligo.spark.variant import is_variant
 from eligo.spark.worker import Plan, answers, events_of
-from eligo.store.paths import local_path
 from eligo.store.versions import hold, is_versioned
 
 if TYPE_CHECKING:

@@ -33,6 +33,7 @@ from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
 from eligo.matcher import Matcher
 from eligo.options import differing
+from eligo.paths import local_path
 from eligo.segments.living.living import LivingSet
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import Rules
@@ -40,7 +41,6 @@ from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.manifest import sealed, unsealed
-from eligo.store.paths import local_path
 from eligo.store.versions import is_versioned
 
 FORMAT = 5

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from eligo.errors import OptionError, SnapshotError
+from eligo.paths import local_path
 from eligo.store.files import lock, sync_directory, turn
-from eligo.store.paths import local_path
 from eligo.store.versions import (
     DATA,
     LOCK,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -216,3 +217,35 @@ def test_a_pipe_that_closes_early(run: Run) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
+
+
+@pytest.mark.parametrize(
+    ("command", "redirected", "said"),
+    [
+        ("match rules.ndjson events.ndjson", ">&-", "standard output is closed"),
+        ("match rules.ndjson events.ndjson", "<&- >&-", "standard output is closed"),
+        ("match rules.ndjson events.ndjson", ">/dev/full", "No space left"),
+        ("match rules.ndjson events.ndjson --output-format parquet", ">&-", "standard output is closed"),
+        ("indexes", ">&-", "standard output is closed"),
+        ("--version", ">&-", "standard output is closed"),
+        ("--version", ">/dev/full", "No space left"),
+        ("--version", ">&- 2>&-", ""),
+    ],
+)
+def test_a_standard_output_that_cannot_be_written_is_told_in_one_line(
+    rules: str, events: str, command: str, redirected: str, said: str
+) -> None:
+    program = f"{shlex.quote(sys.executable)} -c 'from eligo.cli import main; main()' {command} {redirected}"
+    done = subprocess.run(["sh", "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    if said:
+        assert done.stderr.startswith("eligo: ")
+        assert said in done.stderr
+    assert done.stderr.count("\n") == bool(said)
+
+
+def test_an_output_file_needs_no_standard_output(rules: str, events: str) -> None:
+    program = f"{shlex.quote(sys.executable)} -c 'from eligo.cli import main; main()'"
+    done = subprocess.run(["sh", "-c", f"{program} match {rules} {events} -o out.ndjson >&-"], capture_output=True)
+    assert done.returncode == 0
+    assert Path("out.ndjson").read_text().count("\n") == len(EXPECTED)

@@ -14,7 +14,10 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # of two letters or
 
 def path_of(path: object, what: str = "the path of the rules") -> str:
     """The path, text that is not empty; a file: URL becomes the path that it means, other URLs stay what they are."""
-    named = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    try:
+        named = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    except Exception:  # of a foreign class
+        named = None
     if not isinstance(named, str):
         raise OptionError(f"{what} is text or a pathlib.Path, not {path!r:.60}")
     if not named or "\0" in named:
