@@ -11,7 +11,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any, Literal
+
+import numpy as np
 
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
 from eligo.language.tree import And, Constant, Node, Not, Or, Predicate, Value
@@ -39,8 +42,14 @@ TIMES: tuple[Value, ...] = (
 FAR_TIMES: tuple[Value, ...] = (date(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC))
 BOOLEANS: tuple[Value, ...] = (True, False)
 # What events hold beside the values that rules can name.
-ODD_NUMBERS = (math.inf, -math.inf, math.nan)
-ODD_TIMES = (datetime(2026, 1, 31), datetime(2026, 1, 31, 1, tzinfo=timezone(timedelta(hours=1))))
+ODD_NUMBERS = (
+    math.inf, -math.inf, math.nan, Decimal("2.50"), Decimal("0.1"), Decimal(2**63 - 1), Decimal("-1e30"),
+    Decimal("NaN"), np.int8(2), np.float32(0.5), np.float64(0.1), np.uint64(3),
+)  # fmt: skip
+ODD_TIMES = (
+    datetime(2026, 1, 31), datetime(2026, 1, 31, 1, tzinfo=timezone(timedelta(hours=1))), np.datetime64("2026-01-31"),
+    np.datetime64("2026-01-31T00:00:00.000001999", "ns"), np.datetime64("NaT"),
+)  # fmt: skip
 
 WEIGHTS = (1.0, 1.0, 2.0, 2.0, 0.5, 0.0, -1.0)
 TAGS = ("red", "green", "blue", "tenant-7")

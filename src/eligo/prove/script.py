@@ -26,9 +26,11 @@ from eligo.prove.tables import Column
 
 _HEAD = """\
 import datetime
+from decimal import Decimal
 from math import inf, nan
 from tempfile import mkdtemp
 
+import numpy as np
 import pyarrow as pa
 
 import eligo

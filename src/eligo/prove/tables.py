@@ -19,6 +19,7 @@ TYPES: Mapping[Kind, tuple[str, ...]] = {
     "number": (
         "pa.int64()", "pa.int64()", "pa.float64()", "pa.float64()", "pa.int8()", "pa.int16()", "pa.int32()",
         "pa.uint8()", "pa.uint16()", "pa.uint32()", "pa.float32()", "pa.dictionary(pa.int32(), pa.int64())",
+        "pa.decimal128(20, 2)", "pa.decimal256(50, 3)",
     ),
     "string": (
         "pa.string()", "pa.string()", "pa.large_string()", "pa.string_view()", "pa.dictionary(pa.int32(), pa.string())",
