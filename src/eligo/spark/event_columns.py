@@ -147,8 +147,9 @@ def is_comparable(kind: DataType) -> bool:
     """Whether rules compare values of this type."""
     from pyspark.sql import types
 
-    plain = (types.StringType, types.BooleanType, types.DateType, types.TimestampType, types.TimestampNTZType)
-    return isinstance(kind, (*plain, types.NumericType, types.NullType))
+    texts = (types.StringType, types.CharType, types.VarcharType)
+    plain = (types.NumericType, types.BooleanType, types.DateType, types.TimestampType, types.TimestampNTZType)
+    return isinstance(kind, (*texts, *plain, types.NullType))
 
 
 def holds_lists(kind: DataType | None) -> bool:

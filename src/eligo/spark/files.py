@@ -262,7 +262,7 @@ def arrow_type(kind: DataType | None) -> pa.DataType:
         return pa.struct([pa.field(field.name, arrow_type(field.dataType), field.nullable) for field in kind.fields])
     if isinstance(kind, types.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
-    if isinstance(kind, types.StringType):
+    if isinstance(kind, types.StringType | types.CharType | types.VarcharType):
         return pa.string()
     if isinstance(kind, types.VariantType):
         return variant_type()

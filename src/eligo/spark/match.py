@@ -143,7 +143,7 @@ def check_options(
     if memory is None:
         raise OptionError("memory is a whole number of bytes, not None")
     check_whole(memory, "memory", unit=" of bytes")
-    if observe is not None and not hasattr(observe, "get"):
+    if not hasattr(type(observe), "get"):  # as an Observation has, of Spark Connect too; asking itself would wait
         check_text(observe, "observe", "eligo")
     check_choice(check, "check", (True, False))
 
