@@ -40,7 +40,7 @@ class Between(Range):
     def __init__(self, low: Value, high: Value) -> None:
         _refuse_odd(self, low, high)
         if _kind(low) != _kind(high):
-            raise EventError(f"Between({low!r}, {high!r}): the two ends are of different kinds")
+            raise EventError(f"Between({low!r:.60}, {high!r:.60}): the two ends are of different kinds")
         self.low, self.high = low, high
 
     def __repr__(self) -> str:
@@ -54,6 +54,8 @@ class Below(Range):
 
     def __init__(self, value: Value, inclusive: bool = False) -> None:
         _refuse_odd(self, value)
+        if not isinstance(inclusive, bool):
+            raise EventError(f"{type(self).__name__}: inclusive is True or False, not {inclusive!r:.60}")
         self.value, self.inclusive = value, inclusive
 
 
@@ -64,6 +66,8 @@ class Above(Range):
 
     def __init__(self, value: Value, inclusive: bool = False) -> None:
         _refuse_odd(self, value)
+        if not isinstance(inclusive, bool):
+            raise EventError(f"{type(self).__name__}: inclusive is True or False, not {inclusive!r:.60}")
         self.value, self.inclusive = value, inclusive
 
 
@@ -108,7 +112,7 @@ def _refuse_odd(where: Range, *values: object) -> None:
         name = type(where).__name__
         if not isinstance(value, bool | int | float | str | date):
             raise EventError(
-                f"{name}: {value!r} is no value (a {type(value).__name__}); use a number, string, Boolean, "
+                f"{name}: {value!r:.60} is no value (a {type(value).__name__}); use a number, string, Boolean, "
                 "date or datetime"
             )
         if isinstance(value, float) and value != value:
