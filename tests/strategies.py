@@ -121,11 +121,11 @@ def _quantified(attributes: Sequence[str], several: Sequence[str], variable: str
 def events(
     attributes: Sequence[str] = ATTRIBUTES, multi: Collection[str] = (), ranges: bool = False
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Events over the same attributes: absent, None, NaN, all kinds; lists for `multi`, ranges for the others."""
+    """Events over the same attributes: absent, None, NaN, all kinds, objects; lists for `multi`, ranges for the others."""
     single = st.one_of(
         _small,
         values(),
-        st.sampled_from((None, math.nan, math.inf, -math.inf)),
+        st.sampled_from((None, math.nan, math.inf, -math.inf, {}, {"z": 1})),
         st.sampled_from((datetime(2026, 1, 31), datetime(2026, 1, 31, 1, tzinfo=timezone(timedelta(hours=1))))),
     )
     lists = st.lists(single, max_size=3)

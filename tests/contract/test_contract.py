@@ -12,6 +12,7 @@ import eligo
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
 from eligo.language import parse
+from eligo.language.normalize import normalize
 from eligo.language.reference import matches
 
 MULTI = frozenset({"c"})
@@ -57,6 +58,43 @@ def test_two_predicates_on_one_attribute_of_several_values(index: str, evaluator
     for value in (3, [3], [2, 3], 2, [2], [], [1, 7], [3, 9]):
         for event in ({"m": value}, {"m": value, "n": 1}, {"n": 1}):
             assert m.match(event) == expected(trees, event, absent, frozenset({"m"})), event
+
+
+OBJECT_RULES = [
+    "a is null", "a is not null", "a = true", "a = false", "a", "not a", "a != true", "a != false", "a in (true, false)",
+    "a not in (true, false)", "a = 1", "a != 1", "not a < 5", "not a >= 5", "a like '%'", "a not like '%'", "a not like '%x%'",
+    "a >= ''", "a not in (1, 'a', true)", "a != true and a != 1", "a != true and b = 1", "a = true or b = 1", "true", "false",
+    "not (a < 0) and not (a >= 0) and not (a < '') and not (a >= '') and a != true and a != false "
+    "and not (a < date '2020-01-01') and not (a >= date '2020-01-01')",
+    "not (a < 0) and not (a >= 0) and not (a < '') and not (a >= '') and a != true and not (a < date '2020-01-01') "
+    "and not (a >= date '2020-01-01')", "a.b = 1", "a.b is null", "a.b is not null", "a.b != 1", "a.b.c = 1", "a.b.c is null",
+    "a is not null and a.b = 1", "a is null or a.b = 1", "l = 'x'", "l != 'x'", "l is null", "l contains none (true, 'x')",
+    "l contains all ('x', true)", "l != true", "l.b = 1",
+]  # fmt: skip
+OBJECT_EVENTS: list[dict[str, Any]] = [
+    {"a": {"b": 1}}, {"a": {"b": {"c": 1}}, "b": 1}, {"a": {}}, {"a": {"b": None}}, {"a": {"other": 1}}, {"a.b": {"c": 1}},
+    {"a": True, "a.b": 1}, {"a": {"b.c": 1}}, {"a": None}, {}, {"a": True}, {"a": False}, {"a": 1}, {"a": "x"}, {"b": {"c": 1}},
+    {"l": {}}, {"l": {"b": 1}}, {"l": [{}]}, {"l": [{"b": 1}, "x"]}, {"l": [True, {}]}, {"l": ["x", True, {}, None]}, {"l": []},
+]  # fmt: skip
+
+
+@several
+def test_an_object_is_a_value_that_no_rule_names(index: str, evaluator: str, absent: str) -> None:
+    multi = frozenset({"l"})
+    trees = [parse(rule) for rule in OBJECT_RULES]
+    m = build(OBJECT_RULES, index, evaluator, absent, multi)
+    wanted = [expected(trees, event, absent, multi) for event in OBJECT_EVENTS]
+    for event, rules in zip(OBJECT_EVENTS, wanted, strict=True):
+        assert m.match(event) == rules, event
+    table = m.match_batch(OBJECT_EVENTS)
+    assert table["rule"].to_pylist() == [rule for rules in wanted for rule in rules]
+    # A range allows values that rules name, and so no object.
+    rules = [rule for rule in OBJECT_RULES if "like '%x" not in rule and not rule.startswith("l")]
+    m = build(rules, index, evaluator, absent, frozenset())
+    normal = [normalize(parse(rule), absent=absent) for rule in rules]
+    for value in (eligo.NoneOf(True), eligo.NoneOf(False), eligo.OneOf(True), eligo.OneOf(True, False), eligo.OneOf(True, 1, "x"),
+                  eligo.Between(False, True), eligo.Above(False), eligo.Below(True), eligo.Below(True, True)):  # fmt: skip
+        assert m.match({"a": value}) == expected(normal, {"a": value}, absent, frozenset()), value
 
 
 @several

@@ -41,10 +41,9 @@ def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Eve
     while todo:
         name, column, events = todo.pop()
         try:
-            inner = _inner(name, column, events, encoder)
-            if inner is not None:
-                todo.extend(reversed(inner))
-            elif name in encoder.metas:
+            if name in encoder.paths:
+                todo.extend(reversed(_inner(name, column, events, encoder)))
+            if name in encoder.metas:
                 entries = _column_entries(name, column, events, encoder, buffer)
                 _refuse_twice(name, entries[0], events, seen, encoder)
                 parts.append(entries)
@@ -104,20 +103,11 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece] | None:
-    """The parts of a struct or a map that rules could name; None for a column of values."""
+def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
+    """The parts of a struct or a map that rules could name; a column of values has none."""
     is_map = pa.types.is_map(column.type)
-    if not is_map and not pa.types.is_struct(column.type):
-        return None
-    if column.null_count == len(column):
+    if (not is_map and not pa.types.is_struct(column.type)) or column.null_count == len(column):
         return []
-    if name in encoder.metas:
-        row = int(np.argmax(numpy_of(column.is_valid())))
-        kind, part = ("map", "key") if is_map else ("struct", "field")
-        raise EventError(
-            f"event {row if events is None else events[row]}: attribute {name!r} holds a {kind}; "
-            f"name a {part} of it, such as {name}.x"
-        )
     if is_map:
         return _map_values(name, column, events, encoder)
     fields = [f"{name}.{column.type.field(i).name}" for i in range(column.type.num_fields)]
@@ -250,6 +240,8 @@ def _scalars(
         return valid, codes.RAW_FLOAT, np.ascontiguousarray(floats).view(np.int64)
     if pa.types.is_decimal(kind):
         return valid, *decimal_entries(column)
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return valid, codes.BOOLEAN, np.full(len(column), codes.OBJECT, np.int64)
     if pa.types.is_boolean(kind):
         return valid, codes.BOOLEAN, numpy_of(column.cast(pa.int64()))
     if _is_string(kind):

@@ -30,6 +30,9 @@ class Range:
         return hash((type(self).__name__, self._content()))
 
     def __repr__(self) -> str:
+        """What makes it again."""
+        if isinstance(self, OneOf | NoneOf):
+            return f"{type(self).__name__}({', '.join(map(repr, self.values))})"
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return f"{type(self).__name__}({fields})"
 
@@ -42,7 +45,7 @@ class Between(Range):
     def __init__(self, low: Value | Decimal, high: Value | Decimal) -> None:
         low, high = _checked(self, low, high)
         if _kind(low) != _kind(high):
-            raise EventError(f"Between({low!r}, {high!r}): the two ends are of different kinds")
+            raise EventError(f"Between({low!r:.60}, {high!r:.60}): the two ends are of different kinds")
         self.low, self.high = low, high
 
     def __repr__(self) -> str:
@@ -55,6 +58,8 @@ class Below(Range):
     __slots__ = ("inclusive", "value")
 
     def __init__(self, value: Value | Decimal, inclusive: bool = False) -> None:
+        if not isinstance(inclusive, bool):
+            raise EventError(f"{type(self).__name__}: inclusive is True or False, not {inclusive!r:.60}")
         (self.value,), self.inclusive = _checked(self, value), inclusive
 
 
@@ -64,6 +69,8 @@ class Above(Range):
     __slots__ = ("inclusive", "value")
 
     def __init__(self, value: Value | Decimal, inclusive: bool = False) -> None:
+        if not isinstance(inclusive, bool):
+            raise EventError(f"{type(self).__name__}: inclusive is True or False, not {inclusive!r:.60}")
         (self.value,), self.inclusive = _checked(self, value), inclusive
 
 
@@ -109,7 +116,7 @@ def _checked(where: Range, *values: Value | Decimal) -> tuple[Value, ...]:
         value, name = number_of(given) if isinstance(given, Decimal) else given, type(where).__name__
         if not isinstance(value, bool | int | float | str | date):
             raise EventError(
-                f"{name}: {value!r} is no value (a {type(value).__name__}); use a number, string, Boolean, "
+                f"{name}: {value!r:.60} is no value (a {type(value).__name__}); use a number, string, Boolean, "
                 "date or datetime"
             )
         if isinstance(value, float) and value != value:

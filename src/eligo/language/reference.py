@@ -219,6 +219,8 @@ def _plain(value: Any) -> tuple[str, Any]:
         return "string", str.__str__(value)  # an Enum of strings has its own idea of str()
     if isinstance(value, date):
         return "time", _microseconds(value)
+    if isinstance(value, Mapping):
+        return "object", None  # of another kind than whatever a rule names
     raise EventError(f"{value!r} is no value (a {type(value).__name__})")
 
 

@@ -63,7 +63,14 @@ class Theme:
     rules: int = 200
     events: int = 100
     singles: Mapping[str, Kind] = field(
-        default_factory=lambda: {"a": "number", "b": "string", "c": "time", "d": "boolean", "n.x": "number"}
+        default_factory=lambda: {
+            "a": "number",
+            "b": "string",
+            "c": "time",
+            "d": "boolean",
+            "n": "number",
+            "n.x": "number",
+        }
     )
     several: Mapping[str, Kind] = field(default_factory=lambda: {"m": "number", "w": "string"})
     numbers: tuple[Value, ...] = NUMBERS
@@ -207,10 +214,10 @@ class Drawer:
             if choose.random() >= density:
                 continue
             value = self._event_value(name)
-            if "." in name and choose.random() < 0.6:
-                outer, inner = name.split(".", 1)
+            outer, _, inner = name.partition(".")
+            if inner and isinstance(made.get(outer, {}), dict) and choose.random() < 0.6:
                 made.setdefault(outer, {})[inner] = value
-            else:
+            elif not isinstance(made.get(name), dict):
                 made[name] = value
         return made
 
@@ -224,7 +231,8 @@ class Drawer:
         return self._one_value(name)
 
     def _one_value(self, name: str) -> Any:
-        return None if self.random.random() < 0.04 else self.any_value(self._kind(name))
+        odd = self.random.random()
+        return None if odd < 0.04 else {"zz": 1} if odd < 0.06 else self.any_value(self._kind(name))
 
     def any_value(self, kind: Kind) -> Any:
         """A value of a kind as an event may hold it: also infinite, NaN, or a time without a zone."""

@@ -43,7 +43,7 @@ from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.manifest import sealed, unsealed
 from eligo.store.versions import is_versioned
 
-FORMAT = 5
+FORMAT = 6
 MANIFEST = "manifest.json"
 _OURS = re.compile(
     r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(manifest|strings|segment|living)-[0-9a-f]{32}\.tmp"

@@ -249,3 +249,28 @@ def test_an_output_file_needs_no_standard_output(rules: str, events: str) -> Non
     done = subprocess.run(["sh", "-c", f"{program} match {rules} {events} -o out.ndjson >&-"], capture_output=True)
     assert done.returncode == 0
     assert Path("out.ndjson").read_text().count("\n") == len(EXPECTED)
+
+
+def test_an_object_in_json_or_parquet_is_there_without_being_a_value(run: Run) -> None:
+    ndjson(
+        "rules.ndjson",
+        [{"id": rule, "expression": rule} for rule in ("a is null", "a is not null", "a != 1", "a.b = 1")],
+    )
+    nested: list[dict[str, object]] = [{"a": {"b": 1}}, {"a": None}, {"a": {"b": 2}}]
+    ndjson("events.ndjson", nested)
+    pq.write_table(pa.Table.from_pylist(nested), "events.parquet")
+    wanted = [
+        (0, "a is not null"),
+        (0, "a != 1"),
+        (0, "a.b = 1"),
+        (1, "a is null"),
+        (2, "a is not null"),
+        (2, "a != 1"),
+    ]
+    for events in ("events.ndjson", "events.parquet"):
+        done = run("match", "rules.ndjson", events)
+        assert (done.code, done.rows) == (0, wanted), done.err
+        checked = run("check", "rules.ndjson", "--events", events)
+        assert "compared with numbers (rule a != 1), but events hold objects" in checked.text
+    explained = run("explain", "rules.ndjson", '{"a": {"b": 1}}', "--rule", "a != 1")
+    assert (explained.code, "matches" in explained.text) == (0, True)
