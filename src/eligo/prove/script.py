@@ -94,7 +94,8 @@ def _rule(rule: Rule) -> str:
 def _events(events: tuple[Any, ...], columns: tuple[Column, ...]) -> str:
     if not columns:
         return repr(list(events))
-    arrays = [f"{c.name!r}: pa.array({[event.get(c.name) for event in events]!r}, {c.type})" for c in columns]
+    given = [(column, [event.get(column.name) for event in events]) for column in columns]
+    arrays = [f"{c.name!r}: pa.array({c.array(values).to_pylist()!r}, {c.type})" for c, values in given]
     return f"pa.table({{{', '.join(arrays)}}})"
 
 

@@ -35,7 +35,7 @@ LISTS = ("pa.list_", "pa.large_list")
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name in the table, and its Arrow type as a program writes it. A struct has fields by name."""
+    """A column: its name in the table, and its Arrow type as a program writes it."""
 
     name: str
     type: str
@@ -45,10 +45,17 @@ class Column:
         assert isinstance(made, pa.DataType)
         return made
 
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        """The values as this column has them; Arrow takes a map as pairs."""
+        kind = self.arrow_type()
+        if pa.types.is_map(kind):
+            values = [None if value is None else list(value.items()) for value in values]
+        return pa.array(values, kind)
+
 
 def table_of(events: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> pa.Table:
     """The events as a table of these columns; every value must fit its column."""
-    arrays = [pa.array([event.get(column.name) for event in events], column.arrow_type()) for column in columns]
+    arrays = [column.array([event.get(column.name) for event in events]) for column in columns]
     return pa.table(arrays, names=[column.name for column in columns])
 
 
@@ -57,9 +64,9 @@ def draw_table(drawer: Drawer, events: int) -> tuple[tuple[dict[str, Any], ...],
     choose, theme = drawer.random, drawer.theme
     columns: list[Column] = []
     values: list[list[Any]] = []
-    nested = choose.random() < 0.5
+    nested = choose.choice(("", "pa.struct([({!r}, {})])", "pa.map_(pa.string(), {1})"))
     for name in theme.attributes:
-        if choose.random() < 0.1:
+        if choose.random() < 0.1 or (nested and any(other.startswith(f"{name}.") for other in theme.attributes)):
             continue
         home: Kind = (theme.singles | dict(theme.several))[name]  # type: ignore[operator]
         kind: Kind = home if choose.random() < 0.75 else choose.choice(("number", "string", "time", "boolean"))
@@ -76,10 +83,10 @@ def draw_table(drawer: Drawer, events: int) -> tuple[tuple[dict[str, Any], ...],
             drawn = [_value(drawer, kind, column) for _ in range(events)]
         if "." in name and nested:
             outer, inner = name.split(".", 1)
-            column = Column(outer, f"pa.struct([({inner!r}, {column.type})])")
+            column = Column(outer, nested.format(inner, column.type))
             drawn = [None if choose.random() < 0.1 else {inner: one} for one in drawn]
         columns.append(column)
-        values.append(pa.array(drawn, column.arrow_type()).to_pylist())
+        values.append(column.array(drawn).to_pylist(maps_as_pydicts="strict"))
     made = tuple({column.name: one[e] for column, one in zip(columns, values, strict=True)} for e in range(events))
     return made, tuple(columns)
 
