@@ -38,6 +38,9 @@ SECONDS ?= 600
 prove: warm  ## every index and evaluator against the reference, for SECONDS=600
 	$(BIN)/eligo prove --seconds $(SECONDS) --seed $$(date +%s)
 
+mutants: warm  ## break kernels on purpose, and count how many of the mutants the proof notices (an hour)
+	$(BIN)/python tests/differential/mutants.py
+
 test-cluster: warm  ## a Spark cluster of several processes, some of them killed in the middle of their work
 	$(BIN)/python -m pytest -m cluster
 

@@ -67,6 +67,7 @@ SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("evaluate.leaf", (("scan", "interval"), ("scan", "dewey"))),
     ("evaluate", (("scan", "shared"), ("scan", "walk"))),
     ("compile.sharing", (("scan", "shared"),)),
+    ("compile.labels", (("scan", "interval"), ("scan", "dewey"))),
     ("", (("propagation", "interval"), ("scan", "interval"))),
 )
 
@@ -254,7 +255,7 @@ def attempt(mutant: Mutant, everyone: dict[str, Any], rounds: list[Round], walks
             if time.monotonic() > until:  # type: ignore[operator]
                 return SURVIVED
         rounds = [Round(theme, seed) for theme in THEMES]
-        walks = [Walk(theme, seed) for theme in THEMES]
+        walks = [Walk(theme, seed, 120) for theme in THEMES]
         seed += 1
     return SURVIVED
 
@@ -273,7 +274,7 @@ def main() -> int:
     given = parser.parse_args()
 
     rounds = [Round(theme, 7) for theme in THEMES]
-    walks = [Walk(theme, 7) for theme in THEMES]
+    walks = [Walk(theme, 7, 120) for theme in THEMES]
     # Every kernel is loaded before anything is forked.
     for setup in rounds[0].setups(list(INDEXES.all()), list(EVALUATORS.all())):
         assert rounds[0].compare(setup)[1] is None, setup

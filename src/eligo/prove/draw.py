@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Literal
@@ -87,6 +87,10 @@ class Theme:
     @property
     def attributes(self) -> tuple[str, ...]:
         return (*self.singles, *self.several)
+
+    def scaled(self, scale: float) -> Theme:
+        """The same theme with more or fewer rules and events."""
+        return replace(self, rules=max(5, int(scale * self.rules)), events=max(1, int(scale * self.events)))
 
 
 _WIDE = tuple(range(400)) + tuple(x + 0.5 for x in range(0, 400, 7))

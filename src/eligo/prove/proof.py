@@ -16,6 +16,7 @@ from eligo.prove.script import script_of
 from eligo.prove.shrink import shrink
 from eligo.prove.walks import Walk
 
+STEPS = 250  # of a walk
 FORMS = ("rounds", "walks")
 _SHRINKING = 60.0  # seconds for each difference
 _MOST = 5  # differences after which there is no point in going on
@@ -39,13 +40,15 @@ def prove(
     evaluators: Sequence[str] = (),
     themes: Sequence[str] = (),
     forms: Sequence[str] = FORMS,
+    scale: float = 1.0,
     said: Callable[[str], None] = lambda line: None,
 ) -> Proof:
     """Compare every index with every evaluator and the reference.
 
-    One round and one walk of each theme or, with `seconds`, as many as fit, with another seed each time.
+    One round and one walk of each theme or, with `seconds`, as many as fit, with another seed each time. `scale`: times
+    as many rules, events and steps as usual.
     """
-    chosen = [_theme(name) for name in themes] or list(THEMES)
+    chosen = [theme.scaled(scale) for theme in ([_theme(name) for name in themes] or THEMES)]
     names = [INDEXES.get(name).name for name in indexes] or list(INDEXES.all())
     others = [EVALUATORS.get(name).name for name in evaluators] or list(EVALUATORS.all())
     proof, started = Proof(), time.monotonic()
@@ -57,7 +60,10 @@ def prove(
     while not done():
         for theme in chosen:
             for form in forms:
-                (_round if form == "rounds" else _walk)(proof, theme, seed, names, others, done)
+                if form == "rounds":
+                    _round(proof, Round(theme, seed), names, others, done)
+                else:
+                    _walk(proof, Walk(theme, seed, int(scale * STEPS)), names, others, done)
                 said(
                     f"seed {seed}, {form} of {theme.name}: {proof.pairs:,} comparisons, {proof.steps:,} steps, "
                     f"{len(proof.differences)} differences, {proof.seconds:,.0f} s"
@@ -78,9 +84,8 @@ def _theme(name: str) -> Theme:
 
 
 def _round(
-    proof: Proof, theme: Theme, seed: int, indexes: Sequence[str], evaluators: Sequence[str], done: Callable[[], bool]
+    proof: Proof, drawn: Round, indexes: Sequence[str], evaluators: Sequence[str], done: Callable[[], bool]
 ) -> None:
-    drawn = Round(theme, seed)
     proof.rounds += 1
     for setup in drawn.setups(indexes, evaluators):
         pairs, failure = drawn.compare(setup)
@@ -92,9 +97,8 @@ def _round(
 
 
 def _walk(
-    proof: Proof, theme: Theme, seed: int, indexes: Sequence[str], evaluators: Sequence[str], done: Callable[[], bool]
+    proof: Proof, walk: Walk, indexes: Sequence[str], evaluators: Sequence[str], done: Callable[[], bool]
 ) -> None:
-    walk = Walk(theme, seed)
     for index in indexes:
         for evaluator in evaluators:
             for absent in ("fails", "classical"):

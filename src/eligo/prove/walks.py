@@ -47,7 +47,7 @@ _FORMS: Mapping[str, float] = {
 class Walk:
     """The steps of one walk."""
 
-    def __init__(self, theme: Theme, seed: int, steps: int = 250) -> None:
+    def __init__(self, theme: Theme, seed: int, steps: int) -> None:
         self.theme = theme
         self._drawer = Drawer(theme, seed)
         choose = self._drawer.random
