@@ -31,14 +31,12 @@ from eligo.spark.current import with_version
 from eligo.spark.event_columns import (
     Path,
     column_names,
-    column_of,
     few,
     holds_lists,
     leaves_of,
     locate,
     quoted,
     sent_columns,
-    type_at,
 )
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.rule_sets import Facts, Source, facts, look_aside
@@ -110,11 +108,11 @@ def match(
     if columns == "all" or (columns is None and following):
         leaves = leaves_of(schema)
         if columns == "all" or len(leaves) <= _FEW_COLUMNS:
-            attributes = {**leaves, **attributes}
+            attributes = {**{name: (path,) for name, path in leaves.items()}, **attributes}
     sent = sent_columns(schema, plan.kept, attributes)
     plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + following)
-    selected = [column_of(path) for path in sent.paths]
-    if any(holds_lists(type_at(schema, path)) for path in sent.paths):
+    selected = sent.columns()
+    if any(map(holds_lists, sent.types)):
         _warn_of_measuring(events_df.sparkSession)
     if following:
         events_df, at = with_version(events_df, folder, found.version)
@@ -195,7 +193,7 @@ def matched(
     return _observed(answers, observe, plan, aside)
 
 
-def locate_attributes(schema: StructType, found: Facts, plan: Plan) -> tuple[dict[str, Path], Plan, int]:
+def locate_attributes(schema: StructType, found: Facts, plan: Plan) -> tuple[dict[str, tuple[Path, ...]], Plan, int]:
     """Where the attributes are that rules look at, the plan with those whose rules are set aside, and how many rules.
 
     Warnings say which rules are set aside, and that no attribute at all is there.
