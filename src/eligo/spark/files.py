@@ -62,7 +62,7 @@ def match_files(
     """
     session = session_of(session)
     folder = folder_of(path)
-    check_options(version, version_column, key, memory, observe, check)
+    version, key, memory = check_options(version, version_column, key, memory, observe, check)
     places = _places(parquet_path)
     found = facts(folder, version, check)
     if check:

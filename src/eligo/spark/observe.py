@@ -54,7 +54,7 @@ def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
     that look at the rarest first. The counts are kept with the rules.
     """
     started = time.perf_counter()
-    events_df = check_frame(events_df, "events_df")
+    events_df = check_frame("events_df", events_df)
     if events_df.isStreaming:
         raise EventError("what events hold is learned from a table of them, not from a stream")
     from pyspark.sql.functions import lit

@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, SelectedColumn
 
+from eligo.arguments import shown
 from eligo.errors import OptionError
 from eligo.spark import worker
 from eligo.spark.event_columns import Path, column_names, is_bare, quoted, sent_columns, type_at
@@ -171,5 +172,5 @@ def _names(argument: AnalyzeArgument | None, name: str) -> list[str] | None:
     if value is None or isinstance(value, list | tuple):
         return None if value is None else list(value)
     if not isinstance(value, str):
-        raise OptionError(f"{name} is a string such as 'id,at', or an array of strings, not {value!r}")
+        raise OptionError(f"{name} is a string such as 'id,at', or an array of strings, not {shown(value)}")
     return [part.strip() for part in value.split(",") if part.strip()]
