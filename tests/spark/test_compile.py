@@ -125,7 +125,7 @@ def test_one_row_an_event_of_passes_needs_a_key(session: Any, shared: Any) -> No
     frame = session.createDataFrame(events)
     with pytest.raises(OptionError, match=r"key=\[…\]"):
         spark.match(frame, path, output="array", memory=1)
-    with pytest.raises(OptionError, match="memory is a whole number of bytes"):
+    with pytest.raises(OptionError, match="memory, in bytes, is a whole number of 1 or more"):
         spark.match(frame, path, memory="2g")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="not among the kept columns"):
         spark.match(frame, path, output="array", memory=1, keep=["id"], key=["a"])

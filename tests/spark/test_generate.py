@@ -52,7 +52,7 @@ def test_mistakes_are_told_on_the_driver(session: Any) -> None:
         generate(session, "flights")
     with pytest.raises(OptionError, match="did you mean 'zipf'"):
         generate(session, "begen", zipff=1.0)
-    with pytest.raises(OptionError, match="partitions=0"):
+    with pytest.raises(OptionError, match="partitions is a whole number of 1 or more, not 0"):
         generate(session, "profiles", partitions=0)
 
 

@@ -137,7 +137,7 @@ def check_options(
     return (
         None if version is None else whole_number("version", version, least=1),
         () if key is None else columns_named("key", [key] if isinstance(key, str) else key),
-        whole_number("memory", memory, least=1),
+        whole_number("memory, in bytes,", memory, least=1),
     )
 
 
