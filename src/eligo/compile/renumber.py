@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.codes import STRING_CUT
-from eligo.compile.compiled import I32, I64, U8, Compiled, unique
+from eligo.compile.compiled import I32, I64, U8, Compiled, kept_slices, unique, used_tokens
 
 
 def renumbered(compiled: Compiled, attributes: I32, strings: I32) -> Compiled:
@@ -23,6 +24,24 @@ def renumbered(compiled: Compiled, attributes: I32, strings: I32) -> Compiled:
         low_key=_string_cuts(compiled.low_kind, compiled.low_key, strings),
         high_key=_string_cuts(compiled.high_kind, compiled.high_key, strings),
     )
+
+
+def mark_used(compiled: Compiled, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
+    """Set what stands at the numbers of the attributes and strings that some predicate names."""
+    attributes[compiled.attribute] = True
+    strings[compiled.pattern[compiled.pattern >= 0]] = True
+    strings[compiled.low_key[compiled.low_kind == STRING_CUT] >> 1] = True
+    strings[compiled.high_key[compiled.high_kind == STRING_CUT] >> 1] = True
+
+
+def attributes_of(compiled: Compiled, keep: NDArray[np.bool_] | None) -> I32:
+    """The attributes that the kept rules name, ascending."""
+    tree, _ = kept_slices(compiled.tree, compiled.tree_offsets, keep)
+    every = np.arange(compiled.conjunctions + compiled.parts, dtype=np.int32)
+    used = used_tokens(tree, compiled.part, compiled.part_offsets, compiled.conjunctions, every)
+    items, _ = kept_slices(compiled.conjunction, compiled.conjunction_offsets, used[: compiled.conjunctions])
+    named: I32 = np.unique(compiled.attribute[items])
+    return named
 
 
 def rules_between(compiled: Compiled, first: int, stop: int) -> Compiled:

@@ -161,7 +161,7 @@ class _Changes:
         strings = None
         if len(rules.recipe.strings) > self.strings_before:
             data, offsets = rules.recipe.strings.arrays()
-            slots = rules.recipe.strings.table()[2]
+            slots = rules.recipe.strings.slots
             strings = write_arrays(self.folder, "strings", {"data": data, "offsets": offsets, "slots": slots})
             files.append(strings.file)
         texts = TableWriter(self.folder, "rules", RULES_SCHEMA(id_type))

@@ -31,7 +31,7 @@ from eligo.index.dynamic.rows import (
     shape_of,
 )
 from eligo.index.dynamic.sight import ABSENT, FAILS, HOLDS
-from eligo.jit import define_handle, float_of, inline, kernel
+from eligo.jit import define_handle, float_of, inline, maker
 
 
 @structref.register
@@ -43,18 +43,18 @@ class StringHandle(structref.StructRefProxy):
     pass
 
 
-define_handle(StringHandle, StringHandleType, ("data", "offsets"))
+define_handle(StringHandle, StringHandleType, ("data", "begin", "end"))
 
 
-@kernel
-def make_string_handle(data, offsets):  # type: ignore[no-untyped-def]
-    return StringHandle(data, offsets)
+@maker
+def make_string_handle(data, begin, end):  # type: ignore[no-untyped-def]
+    return StringHandle(data, begin, end)
 
 
 @inline
 def compare_texts(strings, number, e, row):  # type: ignore[no-untyped-def]
     """-1, 0 or 1: a string of the rules against one that the event brought."""
-    a, a_end, b, b_end = strings.offsets[number], strings.offsets[number + 1], e.text_low[row], e.text_high[row]
+    a, a_end, b, b_end = strings.begin[number], strings.end[number], e.text_low[row], e.text_high[row]
     while a < a_end and b < b_end:
         if strings.data[a] != e.text[b]:
             return -1 if strings.data[a] < e.text[b] else 1
@@ -84,7 +84,7 @@ def above(words, at, kind, key, strings, e):  # type: ignore[no-untyped-def]
         return cut_key & 1 == 0
     if kind != codes.TEXT:
         # Only equality is asked of this attribute, and the strings differ; nothing but "" has no cut before it.
-        return strings.offsets[cut_key >> 1] == strings.offsets[(cut_key >> 1) + 1]
+        return strings.begin[cut_key >> 1] == strings.end[cut_key >> 1]
     return compare_texts(strings, cut_key >> 1, e, key) < 0
 
 
@@ -119,7 +119,7 @@ def before(words, at, e, r, side, strings, rule_first):  # type: ignore[no-untyp
 def like_text(strings, number, e, row):  # type: ignore[no-untyped-def]
     """SQL's LIKE over UTF-8, as in compile/predicates.py, with the pattern in the string table."""
     data, text = strings.data, e.text
-    at, stop = strings.offsets[number], strings.offsets[number + 1]
+    at, stop = strings.begin[number], strings.end[number]
     i, end = e.text_low[row], e.text_high[row]
     star, resume = np.int64(-1), np.int64(0)
     while i < end:
