@@ -13,7 +13,7 @@ KAFKA_VENV := .venv-kafka
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv install demo test test-slow test-thorough test-cluster test-kafka lint typecheck format warm clean check-java
+.PHONY: help venv install demo test test-slow test-thorough prove mutants test-cluster test-kafka lint typecheck format warm clean check-java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,13 @@ test-slow: warm  ## soak and scale tests
 
 test-thorough: warm  ## the random tests against the reference, with ten times as many examples
 	ELIGO_EXAMPLES=10 $(BIN)/python -m pytest -n 2 --dist loadgroup tests/contract tests/property tests/unit/evaluate tests/unit/exchange
+
+SECONDS ?= 600
+prove: warm  ## every index and evaluator against the reference, for SECONDS=600
+	$(BIN)/eligo prove --seconds $(SECONDS) --seed $$(date +%s)
+
+mutants: warm  ## break kernels on purpose, and count how many of the mutants the proof notices (an hour)
+	$(BIN)/python tests/differential/mutants.py
 
 test-cluster: warm  ## a Spark cluster of several processes, some of them killed in the middle of their work
 	$(BIN)/python -m pytest -m cluster

@@ -75,7 +75,8 @@ def event(rng: random.Random) -> dict[str, Any]:
 
 def compiled(rules: Sequence[str], absent: str = "fails") -> tuple[Conjunctions, Encoder]:
     """The conjunctions of rules, and what encodes events for them."""
-    m = eligo.Matcher(index="scan", absent=absent, multi=SEVERAL)  # type: ignore[arg-type]
+    # An index of rows: its events bring more strings with their bytes than others need.
+    m = eligo.Matcher(index="be-tree-batch", absent=absent, multi=SEVERAL)  # type: ignore[arg-type]
     m.add_many(enumerate(rules))
     view = m._rules.view
     assert len(view.segments) == 1

@@ -36,7 +36,7 @@ SMALL = (0, 1, 2, 3)
 NUMBERS = (
     *SMALL, -1, 0.0, -0.0, 0.5, 1.0, 2.5, 2**53, 2**53 + 1, float(2**53), -(2**63), 2**63 - 1, 2.0**63, 1e300, 5e-324,
 )  # fmt: skip
-STRINGS = ("", "a", "ab", "b", "B", "it's", "a%", "%b", "a_", "true", "1", "\x00", "é", "\ud7ff", "\U0001f600")
+STRINGS = ("", "a", "ab", "b", "B", "it's", "a%", "%b", "a_", "true", "1", "\x00", "é", "\ud7ff", "\U0001f600", "\\")
 TIMES = (
     date(2026, 1, 31),
     date(1, 1, 1),
@@ -44,7 +44,7 @@ TIMES = (
     datetime(2026, 1, 31, 12, 0, 0, 1, tzinfo=UTC),
     datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
 )
-PATTERNS = ("a%", "%", "_", "a_", "%b", "", "a", "a%b", "it's%")
+PATTERNS = ("a%", "%", "_", "a_", "%b", "", "a", "a%b", "it's%", "a\\%", "\\%b", "%\\_", "a\\_%", "\\\\%")
 
 _small = st.sampled_from(SMALL)
 _numbers = st.one_of(_small, st.sampled_from(NUMBERS))
@@ -121,11 +121,11 @@ def _quantified(attributes: Sequence[str], several: Sequence[str], variable: str
 def events(
     attributes: Sequence[str] = ATTRIBUTES, multi: Collection[str] = (), ranges: bool = False
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Events over the same attributes: absent, None, NaN, all kinds; lists for `multi`, ranges for the others."""
+    """Events over the same attributes: absent, None, NaN, all kinds, objects; lists for `multi`, ranges for the others."""
     single = st.one_of(
         _small,
         values(),
-        st.sampled_from((None, math.nan, math.inf, -math.inf)),
+        st.sampled_from((None, math.nan, math.inf, -math.inf, {}, {"z": 1})),
         st.sampled_from((datetime(2026, 1, 31), datetime(2026, 1, 31, 1, tzinfo=timezone(timedelta(hours=1))))),
     )
     lists = st.lists(single, max_size=3)

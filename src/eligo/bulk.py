@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from eligo.arguments import shown
 from eligo.errors import EligoError, EventError, RuleTypeError
 from eligo.segments.encoding import from_frame
 
@@ -38,7 +39,7 @@ def rows_of(rules: Any) -> Iterator[Row | EligoError]:
             yield rule.id, rule.expression, getattr(rule, "weight", 1.0), getattr(rule, "tags", ())
         else:
             yield RuleTypeError(
-                f"a rule is (id, expression[, weight[, tags]]) or a dict with id and expression, not {rule!r:.80}"
+                f"a rule is (id, expression[, weight[, tags]]) or a dict with id and expression, not {shown(rule, 80)}"
             )
 
 

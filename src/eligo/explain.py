@@ -1,29 +1,41 @@
-"""Why a rule did or did not match: its tree with what held and what did not.
+"""Why a rule did or did not match: its tree as its author wrote it, each node with its own truth.
 
-The one rule is read again and asked through the reference evaluator, node by node, so that an explanation cannot
-drift from the definition of truth. Of an event with ranges it shows the normal form, because there the answer is made
-for each conjunction: one value has to do for all its predicates on an attribute.
+Under absent="fails" a predicate on an absent attribute fails, and so does its negation: it is neither true nor false.
+So each node has two truths, its own and that of its negation. Those of leaves are asked of the reference evaluator, and
+those above follow by De Morgan, each once, so that the time is linear in the rule.
+
+Of an event with ranges the normal form is shown instead, because there the answer is made for each conjunction of it:
+one value has to do for all its predicates on an attribute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from eligo.errors import EventError
 from eligo.language.normalize import normalize
-from eligo.language.ranges import Range
-from eligo.language.reference import ABSENT, lookup, matches
+from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
+from eligo.language.reference import ABSENT, Moment, leaf_holds, lookup, one_value_each
 from eligo.language.render import render
-from eligo.language.tree import And, Constant, Node, Not, Or, Predicate, predicates_of
+from eligo.language.tree import And, Constant, Node, Not, Or, Predicate, children_of, predicates_of
 
-_SHOWN = 60
+Line = tuple[int, bool, str, str]
+
+# What is printed: characters of a value, values of a list, characters of a predicate, children of one node that hold
+# and as many that do not, and levels that are indented.
+_VALUE, _LISTED, _PREDICATE, _CHILDREN, _INDENTED = 60, 20, 200, 20, 30
 
 
 class Explanation:
-    """`print` it; `matched` is the answer, `lines` the tree as (depth, held, what, why)."""
+    """`print` it; `matched` is the answer, `lines` the whole tree as (depth, held, what, why)."""
 
-    def __init__(self, rule: object, matched: bool, lines: list[tuple[int, bool, str, str]]) -> None:
+    def __init__(self, rule: object, matched: bool, lines: list[Line]) -> None:
         self.rule = rule
         self.matched = matched
         self.lines = lines
@@ -32,56 +44,152 @@ class Explanation:
         return self.matched
 
     def __str__(self) -> str:
-        head = f"{self.rule} {'matches' if self.matched else 'does not match'}"
-        body = [
-            f"{'  ' * depth}{'✓' if held else '✗'} {what}{f'   ({why})' if why else ''}"
-            for depth, held, what, why in self.lines
-        ]
-        return "\n".join([head, *body])
+        return "\n".join([f"{self.rule} {'matches' if self.matched else 'does not match'}", *_printed(self.lines)])
 
     def __repr__(self) -> str:
         return f"Explanation({self.rule!r}, matched={self.matched})"
 
 
 def explain(rule: object, root: Node, event: Mapping[str, Any], absent: str, multi: Iterable[str]) -> Explanation:
-    """The tree of a rule, each node with its own truth. Under NOT a node shows the truth of what stands there."""
+    """The tree of a rule with the truth of each node; its root's truth is the answer."""
     if not isinstance(event, Mapping):
         raise EventError(f"an event is a mapping from attribute to value, not {type(event).__name__}: {_show(event)}")
     several = frozenset(multi)
-    if any(isinstance(lookup(event, predicate.attribute), Range) for predicate in predicates_of(root)):
+    names = {predicate.attribute for predicate in predicates_of(root)}
+    values = {name: lookup(event, name) for name in names}
+    if any(isinstance(value, Range) for value in values.values()):
         root = normalize(root, multi=several, absent=absent)
-    lines: list[tuple[int, bool, str, str]] = []
-    todo: list[tuple[Node, int, bool]] = [(root, 1, True)]
+
+    # The nodes in the order of writing, each with its depth, its parent, and whether it stands below a NOT.
+    nodes: list[tuple[Node, int, int, bool]] = []
+    todo = [(root, 1, -1, False)]
     while todo:
-        node, depth, positive = todo.pop()
-        held = matches(node if positive else Not(node), event, absent, several)
-        if isinstance(node, Not):
-            lines.append((depth, held, "not", ""))
-            todo.append((node.child, depth + 1, not positive))
-            continue
-        # Below NOT a line speaks of the negation, which is what has to hold there.
-        if isinstance(node, (And, Or)):
-            all_of = isinstance(node, And) == positive
-            count = sum(matches(c if positive else Not(c), event, absent, several) for c in node.children)
-            lines.append((depth, held, "all of" if all_of else "any of", f"{count} of {len(node.children)} hold"))
-            todo.extend((child, depth + 1, positive) for child in reversed(node.children))
+        node, depth, parent, below_not = todo.pop()
+        here = len(nodes)
+        nodes.append((node, depth, parent, below_not))
+        below_not = below_not or isinstance(node, Not)
+        todo.extend((child, depth + 1, here, below_not) for child in reversed(children_of(node)))
+
+    # Of each node: whether it holds, whether its negation does, and how many children do either. Children come first.
+    holds, fails = [False] * len(nodes), [False] * len(nodes)
+    holding, failing = [0] * len(nodes), [0] * len(nodes)
+    for i in range(len(nodes) - 1, -1, -1):
+        node, _, parent, _ = nodes[i]
+        children = len(children_of(node))
+        if isinstance(node, And):
+            holds[i] = holding[i] == children and one_value_each(node.children, event, True)
+            fails[i] = failing[i] > 0
+        elif isinstance(node, Or):
+            holds[i], fails[i] = holding[i] > 0, failing[i] == children
+        elif isinstance(node, Not):
+            holds[i], fails[i] = failing[i] > 0, holding[i] > 0
         else:
-            shown = render(node) if positive else f"not {render(node)}"
-            lines.append((depth, held, shown, _why(node, event)))
-    return Explanation(rule, matches(root, event, absent, several), lines)
+            holds[i] = leaf_holds(node, True, event, absent, several)
+            fails[i] = leaf_holds(node, False, event, absent, several)
+        if parent >= 0:
+            holding[parent] += holds[i]
+            failing[parent] += fails[i]
+
+    lines: list[Line] = []
+    for i, (node, depth, _, below_not) in enumerate(nodes):
+        undecided = not holds[i] and not fails[i]
+        if isinstance(node, Not):
+            what, why = "not", "what it negates is neither true nor false" if undecided else ""
+        elif isinstance(node, (And, Or)):
+            children = len(node.children)
+            neither = children - holding[i] - failing[i]
+            what = "all of" if isinstance(node, And) else "any of"
+            why = f"{holding[i]:,} of {children:,} hold"
+            why += (
+                f", {neither:,} {'is' if neither == 1 else 'are'} neither true nor false"
+                if below_not and neither
+                else ""
+            )
+        else:
+            what, why = _leaf_text(node), _why(node, values)
+            why += ", so this is neither true nor false" if below_not and undecided else ""
+        lines.append((depth, holds[i], what, why))
+    return Explanation(rule, holds[0], lines)
 
 
-def _why(node: Node, event: Mapping[str, Any]) -> str:
+def _printed(lines: list[Line]) -> Iterator[str]:
+    """The lines as text; of the many children of one node only the first that hold and the first that do not."""
+    levels: list[tuple[list[int], list[int]]] = []  # of each open node: children printed and left out, by their truth
+    hidden = 0  # the depth of a child that was left out, and with it what is below it
+    for depth, held, what, why in lines:
+        if hidden and depth > hidden:
+            continue
+        hidden = 0
+        yield from _left_out(levels, depth)
+        if len(levels) < depth:
+            levels.append(([0, 0], [0, 0]))
+        printed, left_out = levels[depth - 1]
+        if printed[held] == _CHILDREN:
+            left_out[held] += 1
+            hidden = depth
+            continue
+        printed[held] += 1
+        yield f"{_indent(depth)}{'✓' if held else '✗'} {what}{f'   ({why})' if why else ''}"
+    yield from _left_out(levels, 0)
+
+
+def _left_out(levels: list[tuple[list[int], list[int]]], depth: int) -> Iterator[str]:
+    """Close the levels below a depth; for each that was not printed whole, a line that says so."""
+    while len(levels) > depth:
+        _, (failed, held) = levels.pop()
+        if failed or held:
+            yield f"{_indent(len(levels) + 1)}… {held:,} more that hold, {failed:,} more that do not"
+
+
+def _indent(depth: int) -> str:
+    """Two blanks a level; deep down the level as a number, or the blanks of a deep rule would be most of the text."""
+    return "  " * depth if depth <= _INDENTED else "  " * _INDENTED + f"[level {depth:,}] "
+
+
+def _leaf_text(node: Node) -> str:
+    if isinstance(node, Predicate) and len(node.values) > _LISTED:
+        first = Predicate(node.attribute, node.operator, node.values[:_LISTED], node.negated)
+        return f"{_cut(render(first)[:-1], _PREDICATE)}, … {len(node.values) - _LISTED:,} more)"
+    return _cut(render(node), _PREDICATE)
+
+
+def _why(node: Node, values: Mapping[str, Any]) -> str:
     if isinstance(node, Constant):
         return ""
     if not isinstance(node, Predicate):
         return "over the documents seen before"
-    value = lookup(event, node.attribute)
-    if value is ABSENT:
-        return f"{node.attribute} is absent"
-    return f"{node.attribute} is {_show(value)}"
+    value = values[node.attribute]
+    return f"{_cut(node.attribute, _VALUE)} is {'absent' if value is ABSENT else _show(value)}"
 
 
 def _show(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+    """A value of an event, times as people write them; without an offset they are UTC."""
+    if isinstance(value, Moment):
+        return str(np.datetime64(int(value), "us")).replace("T", " ")
+    if isinstance(value, datetime):
+        return str(value if value.utcoffset() else value.replace(tzinfo=None))
+    if isinstance(value, date | Decimal):
+        return str(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        shown = ", ".join(_show(one) for one in islice(value, _LISTED + 1))
+        return (
+            f"[{_cut(shown, _VALUE)}]" if len(value) <= _LISTED else f"[{_cut(shown, _VALUE)}] ({len(value):,} values)"
+        )
+    if isinstance(value, Range):
+        return _cut(_shown_range(value), _VALUE)
+    return _cut(repr(value), _VALUE)
+
+
+def _shown_range(value: Range) -> str:
+    if isinstance(value, Between):
+        inside = f"{_show(value.low)}, {_show(value.high)}"
+    elif isinstance(value, Below | Above):
+        inside = _show(value.value) + (", inclusive=True" if value.inclusive else "")
+    else:
+        assert isinstance(value, OneOf | NoneOf)
+        inside = ", ".join(_show(one) for one in value.values[: _LISTED + 1])
+    return f"{type(value).__name__}({inside})"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from eligo.arguments import plain_id, shown
 from eligo.bulk import rows_of
 from eligo.errors import EligoError, LimitError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
@@ -94,7 +95,7 @@ class Loader:
         hint = ""
         if self.id_type is not None and type(rule) is not self.id_type:
             hint = f"; here an id is {KINDS[self.id_type]}"
-        return UnknownRuleError(f"there is no rule {rule!r:.60}{hint}")
+        return UnknownRuleError(f"there is no rule {shown(rule)}{hint}")
 
     def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
         rules = self._rules
@@ -112,6 +113,7 @@ class Loader:
                         if isinstance(given, EligoError):
                             raise given
                         rule, expression, weight, tags = given
+                        rule = plain_id(rule)
                         check_id(rule, id_type)
                         known = None if rule in seen else rules.find(rule)
                         if not replace and (known is not None or rule in seen):
@@ -260,11 +262,11 @@ def _interruptibly(items: Iterable[Any]) -> Iterator[Any]:
 
 
 def _id_of(given: Any) -> object:
-    rule = given[0] if isinstance(given, tuple) and given else None
-    return rule if isinstance(rule, str | int | float | None) else repr(rule)
+    rule = plain_id(given[0]) if isinstance(given, tuple) and given else None
+    return rule if isinstance(rule, str | bool | float | None) or is_id(rule) else shown(rule)
 
 
 def _named(error: EligoError, row: int, given: Any) -> EligoError:
     """The same error, with the rule that it is about on top of its message."""
-    error.args = (f"rule {_id_of(given)!r} (row {row}): {error}", *error.args[1:])
+    error.args = (f"rule {shown(_id_of(given))} (row {row}): {error}", *error.args[1:])
     return error

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
+from eligo.arguments import directory_path, flag, names, one_of, plain_id, shown, text, whole_number
 from eligo.arrow import arrow_of
 from eligo.compile.events import EventBuffer
 from eligo.errors import OptionError
@@ -43,18 +44,15 @@ class Matcher:
         limits: Limits | Mapping[str, int] | None = None,
         options: Mapping[str, Value] | None = None,
     ) -> None:
-        if absent not in ("fails", "classical"):
-            raise OptionError(f"absent is 'fails' or 'classical', not {absent!r}")
-        if isinstance(multi, str) or not isinstance(multi, Iterable) or not all(isinstance(n, str) for n in multi):
-            raise OptionError(f"multi is a list of attribute names, not {multi!r}")
-        self.index = index
-        self.evaluator = evaluator
-        self.absent = absent
+        self.index = text("index", index, "the name of an index")
+        self.evaluator = text("evaluator", evaluator, "the name of an evaluator")
+        self.absent = one_of("absent", absent, ("fails", "classical"))
+        declared = names("multi", multi, "a list of attribute names")
         self.limits = _limits(limits)
         chosen = choose_index(index), choose_evaluator(evaluator)
         everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()]
         self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone))
-        self._take(rules_for(*chosen, absent, multi, self.limits, self.options))
+        self._take(rules_for(*chosen, absent, declared, self.limits, self.options))
         self._local = threading.local()
 
     def _take(self, rules: Rules) -> None:
@@ -67,8 +65,11 @@ class Matcher:
     def add(
         self, rule: RuleId, expression: object, weight: float = 1.0, tags: Iterable[str] = (), *, replace: bool = False
     ) -> None:
-        """Add a rule, given as text, JSON form or Python expression; `replace` puts it in the place of a known id."""
-        self._loader.add(rule, expression, weight, tags, replace)
+        """Add a rule, given as text, JSON form or Python expression; `replace` puts it in the place of a known id.
+
+        `tags`: a list of strings, or one string that separates them by `;`.
+        """
+        self._loader.add(plain_id(rule), expression, weight, tags, flag("replace", replace))
 
     @interruptible
     def add_many(
@@ -76,22 +77,22 @@ class Matcher:
     ) -> list[Reject]:
         """Add many rules: tuples (id, expression[, weight[, tags]]), dicts, or an Arrow table with these columns.
 
+        Tags and weight may be text, as a cell of a CSV file is: `csv.DictReader` gives what the command line reads.
         With on_error="raise" the first bad rule raises and nothing is added; with "collect" the others are added and
         the rejects are returned.
         """
-        if on_error not in ("raise", "collect"):
-            raise OptionError(f"on_error is 'raise' or 'collect', not {on_error!r}")
-        return self._loader.add_many(rules, on_error == "collect", replace)
+        collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
+        return self._loader.add_many(rules, collect, flag("replace", replace))
 
     @interruptible
     def remove(self, rule: RuleId) -> None:
         """Remove a rule; an unknown id is refused."""
-        self._loader.remove(rule)
+        self._loader.remove(plain_id(rule))
 
     @interruptible
     def get(self, rule: RuleId) -> Rule:
         """The rule with that id."""
-        found = self._rules.view.rule(rule)
+        found = self._rules.view.rule(plain_id(rule))
         if found is None:
             raise self._loader.unknown(rule)
         return found
@@ -101,7 +102,7 @@ class Matcher:
 
     @interruptible
     def __contains__(self, rule: object) -> bool:
-        return self._rules.view.has(rule)
+        return self._rules.view.has(plain_id(rule))
 
     @interruptible
     def __iter__(self) -> Iterator[RuleId]:
@@ -132,9 +133,10 @@ class Matcher:
 
         `tags`: only rules with one of these tags; `limit`: at most so many.
         """
-        if limit is not None and limit <= 0:
-            _refuse_negative(limit)
-            return []
+        if limit is not None:
+            limit = whole_number("limit", limit)
+            if not limit:
+                return []
         try:
             # The view first: an event encoded after it knows every string that the view's rules name.
             return self._rules.view.ids(event, self._buffer(), tags, limit)
@@ -152,10 +154,10 @@ class Matcher:
         the index changes in place (`be-tree`): then a later event may see rules that came while earlier ones were
         matched.
         """
-        _refuse_negative(limit)
+        most = None if limit is None else whole_number("limit", limit)
         kind = self.rule_type
         numbers, rules = [], []
-        for number, ids in self._rules.view.batch(events, tags, limit):
+        for number, ids in self._rules.view.batch(events, tags, most):
             numbers.append(arrow_of(number))
             rules.append(ids.cast(kind))
         schema = pa.schema([("event", pa.int64()), ("rule", kind)])
@@ -166,16 +168,16 @@ class Matcher:
         self, event: Mapping[str, Any], k: int = 10, *, tags: Iterable[str] | None = None
     ) -> list[tuple[RuleId, float]]:
         """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
-        return self._rules.view.top(event, self._buffer(), tags, k)
+        return self._rules.view.top(event, self._buffer(), tags, whole_number("k", k))
 
     @interruptible
     def top_batch(self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None) -> pa.Table:
         """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
-        kind = self.rule_type
+        kind, most = self.rule_type, whole_number("k", k)
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
         batches = [
             pa.RecordBatch.from_arrays([arrow_of(number), ids.cast(kind), arrow_of(weight)], schema=schema)
-            for number, ids, weight in self._rules.view.best(events, tags, max(k, 0))
+            for number, ids, weight in self._rules.view.best(events, tags, most)
         ]
         return pa.Table.from_batches(batches, schema)
 
@@ -204,7 +206,7 @@ class Matcher:
         """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all."""
         from eligo.store.snapshot import save
 
-        save(self, path)
+        save(self, directory_path("path", path))
 
     def _buffer(self) -> EventBuffer:
         """This thread's room for one event."""
@@ -214,24 +216,17 @@ class Matcher:
         return buffer
 
     def __repr__(self) -> str:
-        return (
-            f"<eligo.Matcher: {len(self):,} rules, index {self._rules.recipe.index.name}, evaluator {self.evaluator}>"
-        )
+        rules = f"{len(self):,} rule{'s' * (len(self) != 1)}"
+        return f"<eligo.Matcher: {rules}, index {self._rules.recipe.index.name}, evaluator {self.evaluator}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
 
 
 def _limits(given: Limits | Mapping[str, int] | None) -> Limits:
-    if isinstance(given, Limits):
-        return given
-    try:
-        return msgspec.convert(dict(given or {}), Limits)
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
-        names = ", ".join(Limits.__struct_fields__)
-        raise OptionError(f"limits is a mapping from {names} to whole numbers, not {given!r:.60}: {error}") from None
-
-
-def _refuse_negative(limit: int | None) -> None:
-    if limit is not None and limit < 0:
-        raise OptionError(f"limit is 0 or more, not {limit}")
+    """Limits that are positive whole numbers; those that are not given have their default."""
+    known = Limits.__struct_fields__
+    wanted = msgspec.structs.asdict(given) if isinstance(given, Limits) else {} if given is None else given
+    if not isinstance(wanted, Mapping) or not all(name in known for name in wanted):
+        raise OptionError(f"limits is a mapping from {', '.join(known)} to whole numbers, not {shown(given)}")
+    return Limits(**{name: whole_number(f"limits: {name}", value, least=1) for name, value in wanted.items()})

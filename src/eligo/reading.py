@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleSyntaxError, RuleTypeError
+from eligo.arguments import shown, tag_names
+from eligo.errors import DuplicateRuleError, EligoError, LimitError, OptionError, RuleSyntaxError, RuleTypeError
 from eligo.language import Limits, Node, Predicate, Quantified, parse, read, render
 from eligo.language.reference import multi_valued
 from eligo.language.tree import leaves
@@ -59,44 +63,43 @@ def check_id(rule: object, kind: type | None) -> None:
     """Refuse what is no id, or is not of the kind of the others."""
     if type(rule) is not str and type(rule) is not int:
         raise RuleTypeError(
-            f"a rule's id is a string or an integer, not {rule!r:.60} ({type(rule).__name__})"
+            f"a rule's id is a string or an integer, not {shown(rule)} ({type(rule).__name__})"
             if rule is not None
             else "the rule has no id (null)"
         )
     if kind is not None and type(rule) is not kind:
-        raise RuleTypeError(f"rule {rule!r:.60}: ids are of one kind, and the first rule's id is {KINDS[kind]}")
+        raise RuleTypeError(f"rule {shown(rule)}: ids are of one kind, and the first rule's id is {KINDS[kind]}")
     if not is_id(rule):
         if isinstance(rule, int):
-            raise RuleTypeError(f"rule {rule!r:.60}: an integer id has at most 64 bits; use a string")
-        raise RuleTypeError(f"rule {rule!r:.60}: the id is no valid Unicode text (a lone surrogate)")
+            raise RuleTypeError(f"rule {shown(rule)}: an integer id has at most 64 bits; use a string")
+        raise RuleTypeError(f"rule {shown(rule)}: the id is no valid Unicode text (a lone surrogate)")
 
 
 def weight_of(weight: Any) -> float:
-    """The weight as a number; 1 if there is none."""
-    if weight is None:
+    """The weight as a number, which may be written as text; 1 if there is none, or an empty text."""
+    if weight is None or (isinstance(weight, str) and not weight.strip()):
         return 1.0
     try:
-        number = float(weight)
-    except (TypeError, ValueError, OverflowError):
-        raise RuleTypeError(f"a weight is a number that fits a float, not {weight!r:.60}") from None
-    if isinstance(weight, bool) or not math.isfinite(number):
-        raise RuleTypeError(f"a weight is a finite number, not {weight!r}")
+        number = float(weight) if isinstance(weight, Real | Decimal | str) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if isinstance(weight, bool | np.bool_) or not math.isfinite(number):
+        raise RuleTypeError(f"a weight is a finite number that fits a float, not {shown(weight)}")
     return number
 
 
 def tags_of(tags: Any) -> tuple[str, ...]:
-    """The tags: one string, or several."""
-    if not tags:
+    """The tags of a rule: several strings, or one that separates them by `;`; none if there are none."""
+    if tags is None or (type(tags) is tuple and not tags):
         return ()
-    labels = (tags,) if isinstance(tags, str) else tuple(tags) if isinstance(tags, Iterable) else (tags,)
-    for label in labels:
-        if not isinstance(label, str) or not is_id(str(label)):
-            raise RuleTypeError(f"tags are strings of valid Unicode, not {label!r:.60}")
-    return labels
+    try:
+        return tag_names("tags", tags)
+    except OptionError as error:
+        raise RuleTypeError(str(error)) from None
 
 
 def duplicate(rule: RuleId) -> DuplicateRuleError:
-    return DuplicateRuleError(f"there is a rule {rule!r} already: replace=True puts the new one in its place")
+    return DuplicateRuleError(f"there is a rule {shown(rule)} already: replace=True puts the new one in its place")
 
 
 @contextmanager

@@ -206,6 +206,7 @@ def _pieces() -> None:
     from eligo.compile.attributes import Attributes
     from eligo.compile.builder import Builder
     from eligo.compile.dictionary import NO_STRINGS, merge_strings
+    from eligo.compile.naming import attribute_counts
     from eligo.compile.strings import Strings
     from eligo.evaluate.interval import Interval
     from eligo.index.registry import AUTO, INDEXES, choose
@@ -241,6 +242,7 @@ def _pieces() -> None:
                 rules.adopt(recipe.attributes, recipe.strings)
                 segment = join_pieces(given, rules.recipe)
                 assert segment is not None
+                attribute_counts(segment.compiled, recipe.attributes.names)
                 written = write_arrays(Path(folder), "segment", segment.arrays())
                 mapped = map_arrays(Path(folder), written, verify=False)
                 rules.restore([restore_segment(mapped, rules.recipe)], [ALL])

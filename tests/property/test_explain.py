@@ -1,4 +1,4 @@
-"""An explanation's answer is the matcher's."""
+"""An explanation's answer is the matcher's, and of every line that of the reference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import eligo
-from strategies import events, expressions
+from eligo.explain import explain
+from eligo.language.reference import matches
+from eligo.language.tree import Node, children_of
+from strategies import events, expressions, tried
 
 MULTI = frozenset({"c"})
 
@@ -24,3 +27,16 @@ def test_an_explanation_says_what_matching_says(absent: Any, rule: Any, event: d
     except eligo.EventError:
         return
     assert m.explain(event, "r").matched == matched
+
+
+@pytest.mark.parametrize("absent", ["fails", "classical"])
+@tried(300)
+@given(rule=expressions(multi=MULTI), event=events(multi=MULTI))
+def test_every_line_is_a_node_as_written_with_its_own_truth(absent: str, rule: Node, event: dict[str, Any]) -> None:
+    lines = explain("r", rule, event, absent, MULTI).lines
+    waiting = [(rule, 1)]
+    for depth, held, _, _ in lines:
+        node, level = waiting.pop()
+        assert (depth, held) == (level, matches(node, event, absent, MULTI))
+        waiting.extend((child, level + 1) for child in reversed(children_of(node)))
+    assert not waiting

@@ -2,7 +2,8 @@
 
 Blocks: rules in an `eligo` block, parted by blank lines, are read; those in an `eligo-error` or `json-error` block are
 refused, and a `text` block right after one is the message. Tables: a first column `rule` is asked of its `event`; a
-first column `JSON` or `Python` says the same as the text beside it; a first column `limit` holds the defaults.
+first column `JSON` or `Python` says the same as the text beside it; a first column `limit` holds the defaults. An
+`explain` block has a rule, an event and, after a blank line, what `explain` prints.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
@@ -44,7 +46,7 @@ def rows(first):
 def python(code):
     from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
 
-    known = (Above, Below, Between, NoneOf, OneOf, attr, exists, forall, datetime, float)
+    known = (Above, Below, Between, NoneOf, OneOf, attr, exists, forall, datetime, Decimal, float)
     return eval(code, {"__builtins__": {}, **{thing.__name__: thing for thing in known}})
 
 
@@ -69,6 +71,15 @@ def test_messages_are_shown_as_they_are():
             assert str(caught.value) == message.strip()
             shown += 1
     assert shown == 2
+
+
+@pytest.mark.parametrize("block", [block for kind, block in BLOCKS if kind == "explain"])
+def test_explanation_is_shown_as_it_is(block):
+    from eligo.explain import explain
+
+    asked, _, shown = block.partition("\n\n")
+    rule, event = asked.splitlines()
+    assert str(explain("rule", parse(rule), python(event), "fails", ())) == shown.strip()
 
 
 ASKED = list(rows("rule"))

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import Observation, SparkSession
 
-from eligo import SnapshotError, spark
+from eligo import spark
 
 EXPECTED = [(i, rule) for i in range(6) for rule in (1, 2) if (rule == 1 and i >= 3) or (rule == 2 and i % 2 == 0)]
 
@@ -31,7 +31,7 @@ def main(server: str, folder: Path) -> None:
     events = session.range(6).selectExpr("id", "id as x", "if(id % 2 = 0, 'even', 'odd') as kind")
     counts = Observation("matches")
     assert pairs(spark.match(events, rules, keep=["id"], observe=counts)) == EXPECTED
-    assert counts.get == {"matches": 6, "version_min": 1, "version_max": 1}
+    assert counts.get == {"matches": 6, "version_min": 1, "version_max": 1, "set_aside": 0}
     best = spark.match(events, rules, keep=["id"], output="array", top_k=1, memory=1, key=["id"])
     assert [row.rules for row in best.sort("id").collect()] == [[2], [], [2], [1], [1], [1]]
     done("match")
@@ -65,9 +65,8 @@ def main(server: str, folder: Path) -> None:
         session.sql("SELECT * FROM eligo_match(TABLE(events), '/nowhere/rules')").collect()
     except PySparkException as error:
         reason = spark.reason(error)
-    assert isinstance(reason, SnapshotError), reason
-    assert str(reason).startswith("there is no snapshot at '/nowhere/rules'")
-    assert str(reason).endswith("can read")
+    assert reason.startswith("there is no snapshot at '/nowhere/rules'"), reason
+    assert reason.endswith("can read")
     done("errors")
 
     changes = session.createDataFrame(

@@ -148,7 +148,13 @@ def test_counts_can_be_observed(session: Any, shared: Any) -> None:
         "overwrite"
     ).save()
     table = whole.match_batch(events)
-    assert seen.get == {"events": len(events), "matches": table.num_rows, "version_min": 1, "version_max": 1}
+    assert seen.get == {
+        "events": len(events),
+        "matches": table.num_rows,
+        "version_min": 1,
+        "version_max": 1,
+        "set_aside": 0,
+    }
 
 
 def test_integer_ids_and_a_second_version(session: Any, tmp_path: Path) -> None:

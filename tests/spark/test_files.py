@@ -111,7 +111,7 @@ def test_versions_the_best_and_counts(session: Any, tmp_path: Path) -> None:
     same(session, tmp_path / "a", path, top_k=1, memory=1, key=["x"])
     counts = Observation("files")
     spark.match_files(tmp_path / "a", path, session=session, output="array", observe=counts).collect()
-    assert counts.get == {"events": 6, "matches": 20, "version_min": 1, "version_max": 1}
+    assert counts.get == {"events": 6, "matches": 20, "version_min": 1, "version_max": 1, "set_aside": 0}
 
 
 def test_rules_that_name_no_column(session: Any, snapshot: Any, tmp_path: Path) -> None:
@@ -140,9 +140,6 @@ def test_what_is_refused_on_the_driver(session: Any, snapshot: Any, tmp_path: Pa
         spark.match_files(str(tmp_path / "*.parquet"), rules, session=session)
     with pytest.raises(EventError, match=r"b\.parquet"):
         spark.match_files(tmp_path / "b.parquet", rules, session=session)
-    pq.write_table(pa.table({"price": pa.array([1], pa.decimal128(5, 2))}), tmp_path / "c.parquet")
-    with pytest.raises(EventError, match="cast it"):
-        spark.match_files(tmp_path / "c.parquet", rules, session=session)
 
 
 def test_a_file_that_is_damaged_in_the_middle_or_gone(session: Any, snapshot: Any, tmp_path: Path) -> None:
@@ -156,8 +153,8 @@ def test_a_file_that_is_damaged_in_the_middle_or_gone(session: Any, snapshot: An
     frame = spark.match_files(path, rules, session=session)
     with pytest.raises(PySparkException) as raised:
         frame.collect()
-    assert "a.parquet cannot be read as Parquet" in str(jobs.reason(raised.value))
+    assert "a.parquet cannot be read as Parquet" in jobs.reason(raised.value)
     path.unlink()
     with pytest.raises(PySparkException) as raised:
         frame.collect()
-    assert "a.parquet is not there" in str(jobs.reason(raised.value))
+    assert "a.parquet is not there" in jobs.reason(raised.value)

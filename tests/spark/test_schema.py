@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from eligo import EligoError, EventError, SnapshotError, spark
+from eligo import EligoError, SnapshotError, spark
 from eligo.spark import worker
 from eligo.spark.rule_sets import Source
 
@@ -110,29 +110,6 @@ def test_a_clashing_column_that_is_not_kept_is_no_clash(session: Any, snapshot: 
     _, path = snapshot([("r", "rule = 'mine'")])
     events = session.createDataFrame([(1, "mine"), (2, "yours")], "id long, rule string")
     assert [tuple(r) for r in spark.match(events, path, keep=["id"]).collect()] == [(1, "r")]
-
-
-def test_an_attribute_found_twice_is_refused(session: Any, snapshot: Any) -> None:
-    _, path = snapshot([("r", "a.b = 1")])
-    with pytest.raises(EventError, match="more than once"):
-        spark.match(session.createDataFrame([], "`a.b` int, a struct<b: int>"), path)
-
-
-@pytest.mark.parametrize(
-    ("schema", "message"),
-    [
-        ("a decimal(10,2)", "cast it"),
-        ("a struct<b: int>", "field of the struct"),
-        ("a binary", "type binary"),
-        ("a array<int>", r"multi=\['a'\]"),
-    ],
-)
-def test_a_column_that_rules_cannot_compare_is_refused_before_the_query_runs(
-    schema: str, message: str, session: Any, snapshot: Any
-) -> None:
-    _, path = snapshot([("r", "a = 1")])
-    with pytest.raises(EventError, match=message):
-        spark.match(session.createDataFrame([], schema), path)
 
 
 def test_an_array_of_a_declared_attribute(session: Any, snapshot: Any) -> None:

@@ -104,4 +104,4 @@ def test_what_is_no_value(session: Any, events: Any, snapshot: Any) -> None:
     _, path = snapshot([("r", "v.user = 'Ann'")])
     with pytest.raises(PySparkException) as raised:
         spark.match(events, path, keep=["id"]).collect()
-    assert "attribute 'v.user' holds an object; name a field of it" in str(spark.reason(raised.value))
+    assert "attribute 'v.user' holds an object; name a field of it" in spark.reason(raised.value)

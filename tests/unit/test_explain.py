@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
 import pytest
 
 import eligo
+from eligo.language import parse
+from eligo.language.reference import matches
+from eligo.language.tree import And, Not, Or, Predicate
 
 
 def explained(rule: str, event: dict[str, Any], **settings: Any) -> eligo.explain.Explanation:
@@ -35,9 +38,100 @@ def test_ranges_at_the_ends_of_time() -> None:
 
 
 def test_an_event_without_ranges_keeps_the_tree_as_written() -> None:
-    assert [what for _, _, what, _ in explained("a > 1 and not (a > 5 or b)", {"a": 2, "b": False}).lines] == [
-        "all of", "a > 1", "not", "all of", "not a > 5", "not b",
-    ]  # fmt: skip
+    assert explained("a > 1 and not (a > 5 or not b)", {"a": 2, "b": True}).lines == [
+        (1, True, "all of", "2 of 2 hold"),
+        (2, True, "a > 1", "a is 2"),
+        (2, True, "not", ""),
+        (3, False, "any of", "0 of 2 hold"),
+        (4, False, "a > 5", "a is 2"),
+        (4, False, "not", ""),
+        (5, True, "b", "b is True"),
+    ]
+
+
+def test_a_negation_that_fails_for_an_absent_attribute_says_so() -> None:
+    rule = "not (a = 1 or b = 2)"
+    assert str(explained(rule, {"a": 3})).splitlines() == [
+        "r does not match",
+        "  ✗ not   (what it negates is neither true nor false)",
+        "    ✗ any of   (0 of 2 hold, 1 is neither true nor false)",
+        "      ✗ a = 1   (a is 3)",
+        "      ✗ b = 2   (b is absent, so this is neither true nor false)",
+    ]
+    assert str(explained(rule, {"a": 3}, absent="classical")).splitlines() == [
+        "r matches",
+        "  ✓ not",
+        "    ✗ any of   (0 of 2 hold)",
+        "      ✗ a = 1   (a is 3)",
+        "      ✗ b = 2   (b is absent)",
+    ]
+    # One conjunct that is false makes the whole false, whatever the other would be.
+    assert explained("not (a = 1 and b = 2)", {"a": 3})
+    assert [why for *_, why in explained("a != 1", {}).lines] == ["a is absent"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (date(2026, 1, 31), "2026-01-31"),
+        (datetime(2026, 1, 31, 12), "2026-01-31 12:00:00"),
+        (datetime(2026, 1, 31, 12, 0, 0, 5, UTC), "2026-01-31 12:00:00.000005"),
+        (datetime(2026, 1, 31, 12, tzinfo=timezone(timedelta(hours=2))), "2026-01-31 12:00:00+02:00"),
+        (np.datetime64("2026-01-31T12:00"), "2026-01-31 12:00:00"),
+        (np.datetime64("30000-01-01"), "30000-01-01 00:00:00.000000"),
+        ([date(2026, 1, 31), "x"], "[2026-01-31, 'x']"),
+    ],
+)
+def test_times_are_written_as_people_write_them(value: Any, shown: str) -> None:
+    assert explained("a = date '2026-01-31'", {"a": value}, multi=["a"]).lines[0][3] == f"a is {shown}"
+
+
+def test_times_in_ranges_are_written_as_people_write_them() -> None:
+    for value, shown in (
+        (eligo.Between(date(2026, 1, 1), datetime(2026, 2, 1)), "Between(2026-01-01, 2026-02-01 00:00:00)"),
+        (eligo.Below(date(2026, 1, 1), inclusive=True), "Below(2026-01-01, inclusive=True)"),
+        (eligo.Above(5), "Above(5)"),
+        (eligo.OneOf(date(2026, 1, 1), "x"), "OneOf(2026-01-01, 'x')"),
+        (eligo.NoneOf("x"), "NoneOf('x')"),
+    ):
+        assert explained("a = date '2026-01-31'", {"a": value}).lines[0][3] == f"a is {shown}"
+
+
+def test_each_predicate_is_asked_twice_however_deep_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    ask = eligo.explain.leaf_holds
+
+    def counting(*arguments: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return ask(*arguments)
+
+    monkeypatch.setattr(eligo.explain, "leaf_holds", counting)
+    root = parse("a = 1")
+    for level in range(1000):
+        root = (
+            Not(And((Predicate("b", "=", (level,)), root)))
+            if level % 2
+            else Or((root, Predicate("c", "is null", (), True)))
+        )
+    explanation = eligo.explain.explain("r", root, {"a": 1, "b": 5}, "fails", ())
+    assert explanation.matched == matches(root, {"a": 1, "b": 5})
+    assert asked == 2 * 1001
+    assert len(str(explanation)) < 300_000
+
+
+def test_what_is_printed_is_bounded() -> None:
+    wide = explained(" or ".join(f"(a = {n} and b > 3)" for n in range(5000)), {"a": 7, "b": 4})
+    assert len(wide.lines) == 15001
+    text = str(wide).splitlines()
+    assert len(text) == 2 + 21 * 3 + 1
+    assert text[2:5] == ["    ✗ all of   (1 of 2 hold)", "      ✗ a = 0   (a is 7)", "      ✓ b > 3   (b is 4)"]
+    assert "      ✓ a = 7   (a is 7)" in text
+    assert text[-1] == "    … 0 more that hold, 4,979 more that do not"
+    listed = ", ".join(map(str, range(1000)))
+    both = str(explained(f"a in ({listed}) and s like '{'x' * 1000}%'", {"a": 7, "s": "y" * 1000}))
+    assert "19, … 980 more)" in both
+    assert max(map(len, both.splitlines())) < 300
 
 
 @pytest.mark.parametrize(

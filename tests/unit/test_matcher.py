@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -264,9 +263,7 @@ def test_a_path_given_twice_is_refused() -> None:
         deep.match({"a": {"b": {"c": {"d": {"e": 1}}}}})
 
 
-@pytest.mark.parametrize(
-    "value", [2**63, -(2**63) - 1, Decimal(1), b"x", object(), 1j, {"x": 1}, [1], {1}, "\ud800", [[1]], ...]
-)
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, b"x", object(), 1j, {"x": 1}, [1], {1}, "\ud800", [[1]], ...])
 def test_odd_values_are_refused_where_rules_look(value: Any) -> None:
     m = Matcher()
     m.add("r", "a = 1")

@@ -25,6 +25,7 @@ from eligo.compile.conjunctions import Conjunctions, build_conjunctions
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings, slots_for
+from eligo.index.dynamic.writing import text_attributes_of
 from eligo.language import parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued
@@ -165,9 +166,11 @@ def compile_texts(
 
 
 def special_attributes(conjunctions: Conjunctions, attributes: Attributes, multi: Iterable[str]) -> dict[str, int]:
-    """What an encoder has to know about some attributes, as a matcher tells it."""
+    """What an encoder has to know about some attributes, whichever index reads the events."""
     special = dict.fromkeys(multi, SEVERAL)
-    for flag, numbers in ((TEXT, conjunctions.text_attributes()), (PATTERN, conjunctions.pattern_attributes())):
+    text = text_attributes_of(conjunctions.compiled, len(conjunctions.spaces.space_count))
+    text[conjunctions.text_attributes()] = True
+    for flag, numbers in ((TEXT, np.nonzero(text)[0]), (PATTERN, conjunctions.pattern_attributes())):
         for number in numbers.tolist():
             name = attributes.names[number]
             special[name] = special.get(name, 0) | flag

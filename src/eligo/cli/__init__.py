@@ -23,8 +23,9 @@ from eligo.cli.explain import explain_event
 from eligo.cli.generate import generate_workload
 from eligo.cli.indexes import list_indexes
 from eligo.cli.match import match_events
+from eligo.cli.prove import prove_answers
 from eligo.cli.stream import stream_events
-from eligo.cli.terminal import Settings, guarded
+from eligo.cli.terminal import Settings, guarded, run_program
 from eligo.cli.warm import warm_cache
 
 app = typer.Typer(
@@ -45,6 +46,7 @@ for name, command in (
     ("indexes", list_indexes),
     ("draw", draw_index),
     ("warm", warm_cache),
+    ("prove", prove_answers),
 ):
     app.command(name)(guarded(command))
 app.add_typer(bench_app, name="bench")
@@ -87,4 +89,4 @@ def main() -> None:
         options, rest = arguments[:place], arguments[place:]
     if "--debug" in options:
         options = ["--debug", *(option for option in options if option != "--debug")]
-    app([*options, *rest])
+    run_program(lambda: app([*options, *rest]))

@@ -157,8 +157,10 @@ def _names(event: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _kinds(value: Any) -> set[str]:
-    values = value if isinstance(value, list | tuple) else [value]
-    return {
-        KIND_NAMES[kind_of(one)] if isinstance(one, bool | int | float | str | date) else type(one).__name__
-        for one in values
-    } or {"empty list"}
+    return set(map(_kind, value if isinstance(value, list | tuple) else [value])) or {"empty list"}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "object"
+    return KIND_NAMES[kind_of(value)] if isinstance(value, bool | int | float | str | date) else type(value).__name__

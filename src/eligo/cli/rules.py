@@ -141,15 +141,11 @@ def _csv(origin: Source, rows: Iterator[Record | BadRow], integer_ids: bool) -> 
         # An empty cell is one that was not filled in.
         form: dict[str, Any] = {name: cell or None for name, cell in zip(header.fields, given.fields, strict=True)}
         made = _from_dict(given.row, given.line, form)
-        if isinstance(made, RuleRow):
-            tags = [tag for part in str(made.tags or "").split(";") if (tag := part.strip())]
-            made = made._replace(tags=tags)
-            if integer_ids:
-                try:
-                    made = made._replace(id=int(str(made.id)))
-                except ValueError:
-                    yield BadRow(given.row, given.line, f"the id {made.id!r} is no integer", made.id)
-                    continue
+        if isinstance(made, RuleRow) and integer_ids:
+            try:
+                made = made._replace(id=int(str(made.id)))
+            except ValueError:
+                made = BadRow(given.row, given.line, f"the id {made.id!r} is no integer", made.id)
         yield made
 
 

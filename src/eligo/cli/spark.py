@@ -24,7 +24,6 @@ from eligo.cli.rejects import BadRow, Rejects
 from eligo.cli.results import output
 from eligo.cli.rules import RuleOptions, load
 from eligo.cli.session import spark_session
-from eligo.errors import EligoError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -206,6 +205,4 @@ def _readable(error: Exception, origin: Source) -> Exception:
 
     if not isinstance(error, PySparkException):
         return error
-    found = reason(error)
-    sentence = str(found) if isinstance(found, EligoError) else str(error).strip().splitlines()[0]
-    return InputError(f"{origin.name}: Spark could not match the events: {sentence}")
+    return InputError(f"{origin.name}: Spark could not match the events: {reason(error)}")

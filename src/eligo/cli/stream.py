@@ -72,7 +72,7 @@ def stream_events(
     """
     from eligo.cli.files import InputError, is_snapshot
     from eligo.cli.session import spark_session
-    from eligo.spark import BatchWriter, match, reason
+    from eligo.spark import BatchWriter, match
 
     if not is_snapshot(rules):
         raise InputError(f"{rules}: is no compiled rule set: `eligo compile --engine spark` makes one")
@@ -104,8 +104,7 @@ def stream_events(
                 writer = writer.format(form).option("path", _place(out))
             refused = _follow(writer.start())
         except PySparkException as error:
-            found = reason(error)
-            raise InputError(f"{source}: {_sentence(str(found))}") from error
+            raise InputError(f"{source}: {_sentence(error)}") from error
     if refused:
         raise typer.Exit(FINDINGS)
 
@@ -188,10 +187,12 @@ def readable(events: DataFrame, on_error: str) -> DataFrame:
     return good.drop(_BROKEN)
 
 
-def _sentence(text: str) -> str:
-    """The first line of an error, or what an event that cannot be read was."""
-    found = re.search(f"{_STOPPED}.*", text)
-    return found[0].strip() if found else text.strip().splitlines()[0]
+def _sentence(error: Exception) -> str:
+    """What went wrong, or what an event that cannot be read was."""
+    from eligo.spark import reason
+
+    found = re.search(f"{_STOPPED}.*", str(error))
+    return found[0].strip() if found else reason(error)
 
 
 def _found_schema(session: SparkSession, source: str, form: str, given: dict[str, str]) -> Any:
@@ -243,6 +244,8 @@ def _say_progress(query: Any, seen: int, refused: int) -> tuple[int, int]:
         words = [f"batch {seen}: {plural(progress.numInputRows, 'event')}", plural(int(matches), "match")]
         words += [plural(rejects, "reject")] if rejects else []
         words += [f"version {version}"] if version is not None else []
+        aside = getattr(figures, "set_aside", None) or 0
+        words += [f"{plural(aside, 'rule')} set aside"] if aside else []
         say(", ".join([*words, f"{progress.durationMs.get('triggerExecution', 0) / 1000:.1f} s"]))
         refused += rejects
     return seen, refused

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
 import sys
 import traceback
@@ -11,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TypeVar
 
 import typer
+
+from eligo.errors import EligoError
 
 CLEAN: Final = 0
 FINDINGS: Final = 1  # finished, but something was rejected, found, or did not match
@@ -26,6 +29,62 @@ class Settings:
     debug = False
 
 
+class ClosedOutputError(EligoError, OSError):
+    """Something was to be written to a standard output that was closed when the program began."""
+
+
+class _ClosedOutput(io.RawIOBase):
+    """Refuses the first write; what comes after it, when the program ends, goes nowhere."""
+
+    refused = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if not self.refused:
+            self.refused = True
+            raise ClosedOutputError("standard output is closed, so the results cannot be written: give it a file")
+        return memoryview(data).nbytes
+
+
+def replace_closed_streams() -> None:
+    """Put something in the place of standard streams that the caller closed, as `>&-` does; Python has None there.
+
+    Their numbers are taken as well, lest the next file that is opened become standard output.
+    """
+    missing = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    handles = [os.open(os.devnull, os.O_RDWR) for _ in missing]
+    for name, handle in zip(missing, handles, strict=True):
+        if name == "stdout":
+            sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedOutput()), encoding="utf-8")
+        else:
+            setattr(sys, name, os.fdopen(handle, "r" if name == "stdin" else "w", closefd=False))
+
+
+def run_program(program: Callable[[], None]) -> None:
+    """Run a program that ends with SystemExit, and write all that it has printed."""
+    replace_closed_streams()
+    try:
+        try:
+            program()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _write_nowhere()
+        raise SystemExit(PIPE_CLOSED) from None
+    except OSError as error:  # what is printed cannot be written
+        _write_nowhere()
+        say(f"eligo: {_message(error)}")
+        raise SystemExit(FAILED) from None
+
+
+def _write_nowhere() -> None:
+    # The interpreter flushes stdout once more at its end; let that go nowhere instead of failing.
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+
+
 def guarded(command: F) -> F:
     """The command with its errors shown as one message and an exit code; wrong usage is typer's own affair."""
 
@@ -37,13 +96,9 @@ def guarded(command: F) -> F:
             finally:
                 sys.stdout.flush()  # here, where a closed pipe is expected
         except BrokenPipeError:
-            # The interpreter flushes stdout once more at its end; let that go nowhere instead of failing.
-            with open(os.devnull, "wb") as nowhere:
-                os.dup2(nowhere.fileno(), 1)
+            _write_nowhere()
             raise typer.Exit(PIPE_CLOSED) from None
         except Exception as error:
-            from eligo.errors import EligoError
-
             if not isinstance(error, EligoError | OSError):
                 raise  # neither the user's doing nor the system's, so it is shown as it is
             if Settings.debug:

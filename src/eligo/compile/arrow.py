@@ -8,7 +8,7 @@ next to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from eligo.arrow import arrow_of, numpy_of
 from eligo.compile import codes
 from eligo.compile.compiled import I64, U8
+from eligo.compile.decimals import decimal_entries
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings, find_bytes
@@ -40,10 +41,9 @@ def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Eve
     while todo:
         name, column, events = todo.pop()
         try:
-            inner = _inner(name, column, events, encoder)
-            if inner is not None:
-                todo.extend(reversed(inner))
-            elif name in encoder.metas:
+            if name in encoder.paths:
+                todo.extend(reversed(_inner(name, column, events, encoder)))
+            if name in encoder.metas:
                 entries = _column_entries(name, column, events, encoder, buffer)
                 _refuse_twice(name, entries[0], events, seen, encoder)
                 parts.append(entries)
@@ -65,6 +65,11 @@ def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> 
     """A column that rules could name, in as few arrays as Arrow can make of its chunks."""
     if name not in encoder.metas and name not in encoder.paths:
         return []
+    kind = _without_views(column.type)
+    try:
+        column = column if kind == column.type else column.cast(kind)
+    except pa.ArrowException as error:
+        raise EventError(f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}") from None
     if not isinstance(column, pa.ChunkedArray):
         return [(name, column, None)]
     if column.num_chunks <= 1:
@@ -79,20 +84,30 @@ def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> 
         ]
 
 
-def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece] | None:
-    """The parts of a struct or a map that rules could name; None for a column of values."""
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The same type with plain strings instead of views, for which Arrow has fewer functions."""
+    types = pa.types
+    if getattr(types, "is_string_view", lambda _: False)(kind):
+        return pa.large_string()
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _without_views(kind.value_type), kind.ordered)
+    if types.is_map(kind):
+        return pa.map_(_without_views(kind.key_type), _without_views(kind.item_type), kind.keys_sorted)
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner = kind.value_field.with_type(_without_views(kind.value_type))
+        if types.is_fixed_size_list(kind):
+            return pa.list_(inner, kind.list_size)
+        return pa.large_list(inner) if types.is_large_list(kind) else pa.list_(inner)
+    return kind
+
+
+def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
+    """The parts of a struct or a map that rules could name; a column of values has none."""
     is_map = pa.types.is_map(column.type)
-    if not is_map and not pa.types.is_struct(column.type):
-        return None
-    if column.null_count == len(column):
+    if (not is_map and not pa.types.is_struct(column.type)) or column.null_count == len(column):
         return []
-    if name in encoder.metas:
-        row = int(np.argmax(numpy_of(column.is_valid())))
-        kind, part = ("map", "key") if is_map else ("struct", "field")
-        raise EventError(
-            f"event {row if events is None else events[row]}: attribute {name!r} holds a {kind}; "
-            f"name a {part} of it, such as {name}.x"
-        )
     if is_map:
         return _map_values(name, column, events, encoder)
     fields = [f"{name}.{column.type.field(i).name}" for i in range(column.type.num_fields)]
@@ -113,7 +128,11 @@ def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encode
     if events is not None:
         parents = events[parents]
     keys, values = pairs.flatten()
-    keys = _decoded(keys).cast(pa.large_string()).dictionary_encode()
+    keys = _decoded(keys).cast(pa.large_string())
+    wrong = first_invalid_text(keys)
+    if wrong >= 0:
+        raise _no_text(name, parents[wrong], "a key")
+    keys = keys.dictionary_encode()
     numbers = numpy_of(keys.indices)
     pieces: list[Piece] = []
     for number, key in enumerate(keys.dictionary.to_pylist()):
@@ -153,11 +172,10 @@ def _column_entries(name: str, column: pa.Array, events: I64 | None, encoder: En
     special = encoder.special.get(name, 0)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _list_entries(name, meta, column, events, special, encoder, buffer)
-    valid, code, keys = _scalars(name, column, special, encoder.strings, buffer)
     if events is None:
         events = np.arange(len(column), dtype=np.int64)
-    rows, keys = (events, keys) if valid is None else (events[valid], keys[valid])
-    return rows, np.full(len(rows), meta + code, np.int64), keys
+    valid, found, keys = _scalars(name, column, events, special, encoder.strings, buffer)
+    return _present(valid, events, meta + found, keys)
 
 
 def _list_entries(
@@ -173,22 +191,25 @@ def _list_entries(
             f"declare it with Matcher(multi=[{name!r}]) or give one value"
         )
     parents, values = _items(column)
-    valid, code, keys = _scalars(name, values, special, encoder.strings, buffer)
-    if valid is not None:
-        parents, keys = parents[valid], keys[valid]
     rows = parents if events is None else events[parents]
+    valid, found, keys = _scalars(name, values, rows, special, encoder.strings, buffer)
+    rows, metas, keys = _present(valid, rows, meta + found, keys)
     # Present without values: an entry that satisfies nothing.
     hollow = np.setdiff1d(present, rows)
-    metas = np.concatenate((np.full(len(keys), meta + code, np.int64), np.full(len(hollow), meta + codes.NO_VALUE)))
+    metas = np.concatenate((metas, np.full(len(hollow), meta + codes.NO_VALUE)))
     return np.concatenate((rows, hollow)), metas, np.concatenate((keys, np.zeros(len(hollow), np.int64)))
+
+
+def _present(valid: NDArray[np.bool_] | None, rows: I64, metas: int | I64, keys: I64) -> Entries:
+    """The entries of the values that are present; one meta may stand for all of them."""
+    metas = np.broadcast_to(np.asarray(metas, np.int64), keys.shape)
+    return (rows, metas, keys) if valid is None else (rows[valid], metas[valid], keys[valid])
 
 
 def _decoded(column: pa.Array) -> pa.Array:
     """Values instead of a dictionary of them."""
     if not pa.types.is_dictionary(column.type):
         return column
-    if _is_string(column.type.value_type):  # some kinds of strings cannot be taken by number
-        return column.dictionary.cast(pa.large_string()).take(column.indices)
     return column.dictionary_decode()
 
 
@@ -198,12 +219,14 @@ def _valid(column: pa.Array) -> NDArray[np.bool_] | None:
 
 
 def _scalars(
-    name: str, column: pa.Array, special: int, strings: Strings, buffer: EventBuffer
-) -> tuple[NDArray[np.bool_] | None, int, I64]:
-    """Of a column of plain values: which are present, their kind, and a key for each row, anything for a null."""
+    name: str, column: pa.Array, events: I64, special: int, strings: Strings, buffer: EventBuffer
+) -> tuple[NDArray[np.bool_] | None, int | I64, I64]:
+    """Of a column of plain values: which are present, their code, one for all or one a row, and a key for each row,
+    anything for a null. `events` has the event of each row, for messages.
+    """
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _scalars(name, _decoded(column), special, strings, buffer)
+        return _scalars(name, _decoded(column), events, special, strings, buffer)
     valid = _valid(column)
     if column.null_count == len(column):
         return np.zeros(len(column), np.bool_), codes.INTEGER, np.zeros(len(column), np.int64)
@@ -215,10 +238,18 @@ def _scalars(
         if not known.all():
             valid = known if valid is None else valid & known
         return valid, codes.RAW_FLOAT, np.ascontiguousarray(floats).view(np.int64)
+    if pa.types.is_decimal(kind):
+        return valid, *decimal_entries(column)
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return valid, codes.BOOLEAN, np.full(len(column), codes.OBJECT, np.int64)
     if pa.types.is_boolean(kind):
         return valid, codes.BOOLEAN, numpy_of(column.cast(pa.int64()))
     if _is_string(kind):
-        return valid, *_texts(column.cast(pa.large_string()), special, strings, buffer)
+        column = column.cast(pa.large_string())
+        wrong = first_invalid_text(column)
+        if wrong >= 0:
+            raise _no_text(name, events[wrong], "a string")
+        return valid, *_texts(column, special, strings, buffer)
     if pa.types.is_timestamp(kind):
         return valid, codes.TIME, _moments(name, column)
     if pa.types.is_date(kind):
@@ -230,8 +261,7 @@ def _scalars(
 
 
 def _is_string(kind: pa.DataType) -> bool:
-    is_view: Callable[[pa.DataType], bool] = getattr(pa.types, "is_string_view", lambda _: False)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _or_zero(column: pa.Array) -> NDArray[Any]:
@@ -277,6 +307,33 @@ def string_buffers(column: pa.Array) -> tuple[I64, U8]:
     offsets = np.frombuffer(raw_offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     data = np.frombuffer(raw_data, np.uint8) if raw_data is not None and raw_data.size else np.zeros(0, np.uint8)
     return offsets, data
+
+
+def first_invalid_text(column: pa.Array) -> int:
+    """The first row of a large_string array that is no valid UTF-8, which Arrow does not promise; -1 for none."""
+    offsets, data = string_buffers(column)
+    used = data[offsets[0] : offsets[-1]]
+    if not len(used) or used.max() < 128:  # ASCII
+        return -1
+    # All of them as one text, which is quick, are valid and begin where a character does; or else each by itself.
+    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(offsets[[0, -1]]), column.buffers()[2]])
+    starts = offsets[:-1][offsets[:-1] < offsets[-1]]
+    with suppress(pa.ArrowInvalid):
+        whole.validate(full=True)
+        if not (data[starts] & 0xC0 == 0x80).any():
+            return -1
+    for row, text in enumerate(column.cast(pa.large_binary())):
+        try:
+            str(text.as_py() or b"", "utf-8")
+        except UnicodeDecodeError:
+            return row
+    return -1
+
+
+def _no_text(name: str, event: int, what: str) -> EventError:
+    return EventError(
+        f"event {event}: attribute {name!r} holds {what} that is no valid UTF-8: mend the bytes, or leave the value out"
+    )
 
 
 @kernel

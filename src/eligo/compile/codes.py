@@ -5,7 +5,7 @@ A cut (see language/values.py) is a kind and one or two 64-bit keys; `kind >> 2`
     start of a kind   4 * kind          no key
     number            1                 key: least integer at or above the cut, key2: least float (ordered bits)
     number            2                 no 64-bit integer lies above; key2 as before
-    Boolean           5                 key: 1
+    Boolean           5                 key: 1, or 2 right after true
     time              9                 key: microseconds
     string           13                 key: 2 * string number + (1 if the cut lies after that string)
     end of all       16
@@ -21,6 +21,7 @@ import struct
 from collections.abc import Callable
 
 from eligo.language.values import NUMBER, Cut
+from eligo.language.values import OBJECT as _OBJECT
 
 START_NUMBER, NUMBER_CUT, HIGH_NUMBER_CUT = 0, 1, 2
 START_BOOLEAN, BOOLEAN_CUT = 4, 5
@@ -31,7 +32,8 @@ END_CUT = 16
 # Kinds of an event's entries, beside the cut kinds 5, 9 and 13.
 INTEGER = 1  # key: the integer; floats that are whole numbers of 64 bits become this
 RAW_FLOAT = 3  # key: the float's own bits; the kernel finds out whether it is a whole number
-BOOLEAN = 5  # key: 0 or 1
+BOOLEAN = 5  # key: 0, 1, or OBJECT for an object, which no rule can name
+OBJECT = _OBJECT
 TIME = 9  # key: microseconds
 STRING = 13  # key: string number, or -1 for one that no rule names
 TEXT = 14  # key: row of the event buffer's text table (string number and bytes)

@@ -100,8 +100,8 @@ def cut_spaces(attribute, kind, key, key2, rank, attributes):  # type: ignore[no
             d = order[i - 1]
             new = attribute[d] != a or kind[d] != kind[c] or rank[d] != rank[c] or key2[d] != key2[c]
         if kind[c] == codes.BOOLEAN_CUT:
-            split[a] = 1
-            position[c] = 1
+            split[a] |= np.uint8(key[c])
+            position[c] = (split[a] & 1) + (split[a] >> 1)
         elif kind[c] == codes.TIME_CUT:
             if new:
                 time_cuts[times] = key[c]
@@ -125,7 +125,7 @@ def cut_spaces(attribute, kind, key, key2, rank, attributes):  # type: ignore[no
     string_base, space_count = np.empty(attributes, np.int32), np.empty(attributes, np.int32)
     for a in range(attributes):  # one space more than cuts, for every kind
         boolean_base[a] = number_offsets[a + 1] + 1
-        time_base[a] = boolean_base[a] + 1 + split[a]
+        time_base[a] = boolean_base[a] + 1 + (split[a] & 1) + (split[a] >> 1)
         string_base[a] = time_base[a] + time_offsets[a + 1] + 1
         space_count[a] = string_base[a] + string_offsets[a + 1] + 1
     for a in range(attributes):

@@ -18,6 +18,7 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.errors import EventError
+from eligo.language.decimals import number_of
 from eligo.language.ranges import Range
 from eligo.language.values import Cut, microseconds, range_set
 
@@ -35,8 +36,8 @@ class Encoder:
         self.special = special
         self.metas, self.paths = attributes.metas, attributes.paths
 
-    def encode(self, event: Mapping[str, Any], buffer: EventBuffer) -> None:
-        """Append an event to the buffer. On an error the buffer is as before."""
+    def encode(self, event: Mapping[str, Any], buffer: EventBuffer, flat: bool = False) -> None:
+        """Append an event to the buffer. On an error the buffer is as before. `flat`: dotted names stand for paths."""
         while buffer.count + (len(event) if isinstance(event, Mapping) else 0) > len(buffer.meta):
             buffer.grow()
         metas, special, hits = self.metas, self.special, self.strings.hits
@@ -46,12 +47,12 @@ class Encoder:
             for name, value in event.items():
                 meta = metas.get(name)
                 if meta is None:
-                    if name in self.paths and isinstance(value, Mapping):
-                        return self.encode(self._flat(event), buffer)
+                    if not flat and name in self.paths and isinstance(value, Mapping):
+                        return self.encode(self._flat(event), buffer, True)
                     continue
                 kind = type(value)
                 if special and name in special:
-                    return self._encode_all(event, buffer)
+                    return self._encode_all(event, buffer, flat)
                 if kind is str:
                     meta_view[n] = meta + 13
                     number = hits.get(value)
@@ -70,10 +71,10 @@ class Encoder:
                     meta_view[n] = meta + 5
                     key_view[n] = value
                 else:
-                    return self._encode_all(event, buffer)
+                    return self._encode_all(event, buffer, flat)
                 n += 1
         except Exception:  # whatever an odd event does, the long way finds the words for it
-            return self._encode_all(event, buffer)
+            return self._encode_all(event, buffer, flat)
         buffer.close_event(n)
         return None
 
@@ -87,9 +88,9 @@ class Encoder:
                 if not isinstance(key, str):
                     continue
                 name = prefix + key
-                if isinstance(value, Mapping) and name in self.paths and name not in self.metas:
+                if isinstance(value, Mapping) and name in self.paths:
                     todo.append((f"{name}.", value))
-                elif name in self.metas and not _is_missing(value):
+                if name in self.metas and not _is_missing(value):
                     if name in flat:
                         raise EventError(
                             f"attribute {name!r} is given twice, under its flat name and along its path: drop one"
@@ -97,7 +98,7 @@ class Encoder:
                     flat[name] = value
         return flat
 
-    def _encode_all(self, event: Mapping[str, Any], buffer: EventBuffer) -> None:
+    def _encode_all(self, event: Mapping[str, Any], buffer: EventBuffer, flat: bool = False) -> None:
         """The long way, for any value."""
         if not isinstance(event, Mapping):
             raise EventError(
@@ -107,11 +108,13 @@ class Encoder:
         n = buffer.count
         try:
             for name, value in event.items():
-                meta = self.metas.get(name) if isinstance(name, str) else None
+                if not isinstance(name, str):
+                    continue
+                if not flat and name in self.paths and isinstance(value, Mapping):
+                    buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
+                    return self._encode_all(self._flat(event), buffer, True)
+                meta = self.metas.get(name)
                 if meta is None:
-                    if isinstance(name, str) and name in self.paths and isinstance(value, Mapping):
-                        buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
-                        return self._encode_all(self._flat(event), buffer)
                     continue
                 entries = self._entries(name, value, buffer)
                 while n + len(entries) > len(buffer.meta):
@@ -160,6 +163,8 @@ class Encoder:
             return codes.TIME, _moment(name, value)
         if isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
             value = value.item()
+        if isinstance(value, Decimal):
+            value = number_of(value)
         if isinstance(value, bool):
             return codes.BOOLEAN, int(value)
         if isinstance(value, int):
@@ -178,10 +183,11 @@ class Encoder:
             return codes.STRING, number
         if isinstance(value, date):
             return codes.TIME, int(microseconds(value))
+        if isinstance(value, Mapping):
+            return codes.BOOLEAN, codes.OBJECT
         raise EventError(
             f"attribute {name!r} holds {_show(value)}, of type {type(value).__name__}; a value is a number, string, "
             "Boolean, date or datetime"
-            + (f"; name a path into it, such as {name}.x" if isinstance(value, Mapping) else "")
         )
 
     def _range(self, name: str, value: Range, special: int, buffer: EventBuffer) -> tuple[int, int]:

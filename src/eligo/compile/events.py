@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.compiled import I64, U8
-from eligo.compile.spaces import high_space, low_space, number_cuts, space_of_string, time_cuts
+from eligo.compile.spaces import boolean_cuts, high_space, low_space, number_cuts, space_of_string, time_cuts
 from eligo.jit import define_handle, float_of, inline, maker
 
 _ARRAYS = (
@@ -212,7 +212,7 @@ def locate(s, e, i):  # type: ignore[no-untyped-def]
         elif kind == codes.RAW_FLOAT:
             space = space_of_float(s, attribute, key)
         elif kind == codes.BOOLEAN:
-            space = np.int32(s.boolean_base[attribute] + (s.boolean_split[attribute] & key))
+            space = np.int32(s.boolean_base[attribute] + boolean_cuts(s, attribute, key))
         elif kind == codes.TIME:
             space = np.int32(s.time_base[attribute] + time_cuts(s, attribute, key))
         elif kind == codes.TEXT:

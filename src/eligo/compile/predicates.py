@@ -33,6 +33,7 @@ from eligo.compile.compiled import (
     sort_within,
     sorted_unique,
 )
+from eligo.compile.like import like
 from eligo.compile.strings import Strings
 from eligo.jit import define_handle, inline, maker
 
@@ -208,45 +209,15 @@ def holds(p, predicate, e, first, stop):  # type: ignore[no-untyped-def]
         good = meets(p, predicate, low, high)
         if good and flags & codes.RESIDUAL != 0:
             # Values of another kind match no pattern.
-            matched = e.at_text[j] >= 0 and like(p, p.pattern[predicate], e, e.at_text[j])
+            row, pattern = e.at_text[j], p.pattern[predicate]
+            matched = row >= 0 and like(
+                p.pattern_data, p.pattern_offsets[pattern], p.pattern_offsets[pattern + 1],
+                e.text, e.text_low[row], e.text_high[row],
+            )  # fmt: skip
             good = matched != (flags & codes.RESIDUAL_NEGATED != 0)
         if good != every:
             return good
     return every
-
-
-@inline
-def like(p, pattern, e, row):  # type: ignore[no-untyped-def]
-    """SQL's LIKE over UTF-8: `%` is any text, `_` one character. On a mismatch it goes back to the last `%`."""
-    at, stop = p.pattern_offsets[pattern], p.pattern_offsets[pattern + 1]
-    i, end = e.text_low[row], e.text_high[row]
-    star, resume = np.int64(-1), np.int64(0)
-    while i < end:
-        matched = False
-        if at < stop and p.pattern_data[at] == 37:  # %
-            star, resume = at, i
-            at += 1
-            continue
-        if at < stop and p.pattern_data[at] == 95:  # _
-            if e.text[i] & 0xC0 != 0x80:  # not in the middle of a character
-                i += 1
-                while i < end and e.text[i] & 0xC0 == 0x80:
-                    i += 1
-                at += 1
-                matched = True
-        elif at < stop and p.pattern_data[at] == e.text[i]:
-            i += 1
-            at += 1
-            matched = True
-        if not matched:
-            if star < 0:
-                return False
-            resume += 1
-            i = resume
-            at = star + 1
-    while at < stop and p.pattern_data[at] == 37:
-        at += 1
-    return at == stop
 
 
 @inline

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.codes import STRING_CUT
-from eligo.compile.compiled import I32, I64, U8, Compiled, kept_slices, unique, used_tokens
+from eligo.compile.compiled import I32, I64, U8, Compiled, unique
 
 
 def renumbered(compiled: Compiled, attributes: I32, strings: I32) -> Compiled:
@@ -32,16 +32,6 @@ def mark_used(compiled: Compiled, attributes: NDArray[np.bool_], strings: NDArra
     strings[compiled.pattern[compiled.pattern >= 0]] = True
     strings[compiled.low_key[compiled.low_kind == STRING_CUT] >> 1] = True
     strings[compiled.high_key[compiled.high_kind == STRING_CUT] >> 1] = True
-
-
-def attributes_of(compiled: Compiled, keep: NDArray[np.bool_] | None) -> I32:
-    """The attributes that the kept rules name, ascending."""
-    tree, _ = kept_slices(compiled.tree, compiled.tree_offsets, keep)
-    every = np.arange(compiled.conjunctions + compiled.parts, dtype=np.int32)
-    used = used_tokens(tree, compiled.part, compiled.part_offsets, compiled.conjunctions, every)
-    items, _ = kept_slices(compiled.conjunction, compiled.conjunction_offsets, used[: compiled.conjunctions])
-    named: I32 = np.unique(compiled.attribute[items])
-    return named
 
 
 def rules_between(compiled: Compiled, first: int, stop: int) -> Compiled:

@@ -9,6 +9,7 @@ then Booleans, times and strings:
 
     number cuts    number_offsets[a] … [a+1] of number_int / number_float: the least integer and the least float at or
                    above each cut; only the first number_ints[a] of them have an integer above
+    Boolean cuts   boolean_split[a]: 1 for one between false and true, + 2 for one between true and objects
     time cuts      time_offsets[a] … of time_cuts
     string cuts    string_offsets[a] … of string_cuts: 2 * string number, + 1 where the cut lies after that string
 
@@ -154,6 +155,13 @@ def number_cuts(s, attribute, whole, value):  # type: ignore[no-untyped-def]
 
 
 @inline
+def boolean_cuts(s, attribute, value):  # type: ignore[no-untyped-def]
+    """How many Boolean cuts lie at or below false (0), true (1) or an object (2)."""
+    split = np.int32(s.boolean_split[attribute])
+    return (split & np.int32(value > 0)) + (split >> 1 & np.int32(value > 1))
+
+
+@inline
 def time_cuts(s, attribute, value):  # type: ignore[no-untyped-def]
     """How many time cuts lie at or below a moment."""
     low = first = s.time_offsets[attribute]
@@ -227,7 +235,7 @@ def low_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def]
     if kind == codes.START_BOOLEAN:
         return s.boolean_base[attribute]
     if kind == codes.BOOLEAN_CUT:
-        return np.int32(s.boolean_base[attribute] + s.boolean_split[attribute])
+        return np.int32(s.boolean_base[attribute] + boolean_cuts(s, attribute, key))
     if kind == codes.START_TIME:
         return s.time_base[attribute]
     if kind == codes.TIME_CUT:
@@ -248,7 +256,7 @@ def high_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def
     if kind == codes.TIME_CUT:
         return np.int32(s.time_base[attribute] + time_cuts(s, attribute, key - 1))
     if kind == codes.BOOLEAN_CUT:
-        return s.boolean_base[attribute]
+        return np.int32(s.boolean_base[attribute] + boolean_cuts(s, attribute, key - 1))
     if kind == codes.STRING_CUT:
         # The cut itself is one of the attribute's when the last cut at or below it is equal to it.
         last = s.string_offsets[attribute] + (space - s.string_base[attribute]) - 1

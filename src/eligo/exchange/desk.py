@@ -9,18 +9,18 @@ place in the graph.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
-from numbers import Real
 from typing import NamedTuple
 
+from eligo.arguments import shown
 from eligo.errors import EligoError, RuleTypeError, UnknownRuleError
 from eligo.exchange.bookings import Bookings, Row
 from eligo.exchange.expressions import reading, restricted
 from eligo.exchange.graph import Graph, GraphError, Link, listed
 from eligo.language import Limits, Node, parse
 from eligo.matcher import Matcher
+from eligo.reading import weight_of
 from eligo.segments.rule_table import RuleId, is_id
 
 
@@ -68,7 +68,7 @@ class Desk:
             raise GraphError(f"no path leads from {publisher!r} to {advertiser!r}: connect what is between them")
         root, text = reading(expression, self.limits)
         replaced = self.bookings.rules.get(campaign, -1)
-        return Order(campaign, links, restricted(root, text, publisher), text, _number(weight), replaced)
+        return Order(campaign, links, restricted(root, text, publisher), text, weight_of(weight), replaced)
 
     def rerouted(self, names: list[RuleId], link: Link) -> list[Order]:
         """The campaigns over other paths."""
@@ -149,7 +149,7 @@ class Desk:
         """The number of a campaign's rule; an unknown one is refused."""
         rule = self.bookings.rules.get(campaign) if is_id(campaign) else None
         if rule is None:
-            raise UnknownRuleError(f"there is no campaign {campaign!r:.60}")
+            raise UnknownRuleError(f"there is no campaign {shown(campaign)}")
         return rule
 
     def check_id(self, campaign: RuleId, other: RuleId | None) -> None:
@@ -211,13 +211,3 @@ def _named(error: EligoError, names: dict[int, str]) -> EligoError:
         text = str(error)[found.end() :].replace("Matcher(limits=", "Exchange(limits=")
         error.args = (f"{names[int(found[1])]}: {text}", *error.args[1:])
     return error
-
-
-def _number(weight: object) -> float:
-    try:
-        number = float(weight) if isinstance(weight, Real) and not isinstance(weight, bool) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise RuleTypeError(f"a weight is a finite number, not {weight!r:.60}")
-    return number

@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from eligo.arguments import directory_path, flag, names, one_of, plain_id, shown, whole_number
 from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
 from eligo.errors import DuplicateRuleError, EligoError, OptionError
@@ -77,8 +78,8 @@ class Exchange:
         limits: Limits | Mapping[str, int] | None = None,
         options: Mapping[str, Value] | None = None,
     ) -> None:
-        multi = tuple(multi) if isinstance(multi, Iterable) and not isinstance(multi, str) else multi
-        if isinstance(multi, tuple) and PUBLISHER in multi:
+        multi = names("multi", multi, "a list of attribute names")
+        if PUBLISHER in multi:
             raise OptionError(f"multi: the attribute {PUBLISHER!r} is the exchange's own and has one value")
         self.limits = Matcher(limits=limits).limits
         self._desk = Desk(Matcher(index, evaluator, absent, multi, room_for(self.limits), options), self.limits)
@@ -100,6 +101,7 @@ class Exchange:
     def connect(self, seller: str, buyer: str, expression: object = "true", *, replace: bool = False) -> None:
         """Let a seller sell to a buyer the visits that satisfy the expression; `replace` changes that of an edge."""
         _, text = reading(expression, self.limits)
+        flag("replace", replace)
         with self._lock:
             link = self._desk.graph.find(seller, buyer)
             if link is None:
@@ -120,8 +122,7 @@ class Exchange:
         the path with the fewest hops of those that are left. If one has no other path, an error names it and nothing is
         changed.
         """
-        if campaigns not in ("refuse", "reroute", "cancel"):
-            raise OptionError(f"campaigns is 'refuse', 'reroute' or 'cancel', not {campaigns!r:.60}")
+        one_of("campaigns", campaigns, ("refuse", "reroute", "cancel"))
         with self._lock:
             link = self._desk.graph.edge(seller, buyer)
             names = self._desk.bookings.names(link.number) if link.number >= 0 else []
@@ -170,29 +171,33 @@ class Exchange:
 
     def book_many(self, campaigns: Iterable[Any], *, replace: bool = False) -> None:
         """Book all of them or, if one is refused, none: tuples or dicts of the arguments of `book`."""
+        flag("replace", replace)
+        if isinstance(campaigns, str | bytes | Mapping) or not isinstance(campaigns, Iterable):
+            raise OptionError(f"campaigns is a list of tuples or dicts, one for each booking, not {shown(campaigns)}")
         with self._lock:
             orders: dict[RuleId, Order] = {}
             for given in campaigns:
                 row = _arguments(given)
-                name = row["campaign"]
+                name = row["campaign"] = plain_id(row["campaign"])
                 try:
                     self._desk.check_id(name, next(iter(orders), None))
                     if name in orders or (name in self._desk.bookings.rules and not replace):
                         raise DuplicateRuleError("there is a campaign of that id already: replace=True changes it")
                     orders[name] = self._desk.checked(**row)
                 except EligoError as error:
-                    error.args = (f"campaign {name!r:.60}: {error}", *error.args[1:])
+                    error.args = (f"campaign {shown(name)}: {error}", *error.args[1:])
                     raise
             self._desk.commit(list(orders.values()))
 
     def cancel(self, campaign: RuleId) -> None:
         """End a campaign."""
         with self._lock:
-            self._desk.cancel(campaign)
+            self._desk.cancel(plain_id(campaign))
 
     def get(self, campaign: RuleId) -> Campaign:
         """The campaign of that id."""
         with self._lock:
+            campaign = plain_id(campaign)
             rule = self._desk.rule(campaign)
             path = self._desk.path(rule)
             weight = self._desk.matcher.get(rule).weight
@@ -201,12 +206,12 @@ class Exchange:
     def path(self, campaign: RuleId) -> tuple[str, ...]:
         """The nodes from the campaign's publisher to its advertiser."""
         with self._lock:
-            return self._desk.path(self._desk.rule(campaign))
+            return self._desk.path(self._desk.rule(plain_id(campaign)))
 
     def expression(self, campaign: RuleId) -> str:
         """What a visit to the campaign's publisher has to satisfy: its own expression and those on its path."""
         with self._lock:
-            return render(composed([*self._desk.parts(campaign).values()]))
+            return render(composed([*self._desk.parts(plain_id(campaign)).values()]))
 
     @property
     def campaigns(self) -> list[RuleId]:
@@ -218,6 +223,7 @@ class Exchange:
         return len(self._desk.bookings.rules)
 
     def __contains__(self, campaign: object) -> bool:
+        campaign = plain_id(campaign)
         return is_id(campaign) and campaign in self._desk.bookings.rules
 
     def __iter__(self) -> Iterator[RuleId]:
@@ -232,8 +238,9 @@ class Exchange:
 
     def top(self, publisher: str, visit: Mapping[str, Any], k: int = 10) -> list[tuple[RuleId, float]]:
         """The k eligible campaigns of the highest weights, as (id, weight); ties in booking order."""
+        most = whole_number("k", k)
         seen, rows, weights = self._found(publisher, visit)
-        best = np.argsort(-weights, kind="stable")[: max(k, 0)]
+        best = np.argsort(-weights, kind="stable")[:most]
         return [(seen.name[row], float(weight)) for row, weight in zip(rows[best], weights[best], strict=True)]
 
     def eligible_batch(self, visits: Any, publisher: str = "publisher") -> pa.Table:
@@ -267,7 +274,7 @@ class Exchange:
     def explain(self, visit: Mapping[str, Any], campaign: RuleId) -> Eligibility:
         """Why a campaign is eligible for a visit to its publisher, or why not: print the result."""
         with self._lock:
-            parts = self._desk.parts(campaign)
+            parts = self._desk.parts(plain_id(campaign))
         absent, multi = self._desk.matcher.absent, self._desk.matcher.multi
         return Eligibility(campaign, {what: explain(what, root, visit, absent, multi) for what, root in parts.items()})
 
@@ -293,10 +300,12 @@ class Exchange:
         """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all."""
         from eligo.exchange.snapshot import save
 
-        save(self, path)
+        save(self, directory_path("path", path))
 
     def __repr__(self) -> str:
-        return f"<eligo.exchange.Exchange: {len(self._desk.graph.roles):,} nodes, {len(self):,} campaigns>"
+        nodes = len(self._desk.graph.roles)
+        counts = f"{nodes:,} node{'s' * (nodes != 1)}, {len(self):,} campaign{'s' * (len(self) != 1)}"
+        return f"<eligo.exchange.Exchange: {counts}>"
 
     # -- parts
 
@@ -330,6 +339,6 @@ def _arguments(given: Any) -> dict[str, Any]:
         row = {}
     if not set(_ARGUMENTS[:4]) <= row.keys() <= set(_ARGUMENTS):
         raise OptionError(
-            f"a booking is (campaign, advertiser, publisher, expression[, path[, weight]]), not {given!r:.80}"
+            f"a booking is (campaign, advertiser, publisher, expression[, path[, weight]]), not {shown(given, 80)}"
         )
     return row

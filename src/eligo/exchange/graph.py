@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, get_args
 
+from eligo.arguments import one_of, shown
 from eligo.errors import EligoError, OptionError
 from eligo.segments.rule_table import is_id
 
@@ -68,9 +69,8 @@ class Graph:
 
     def add_node(self, name: str, role: Role) -> None:
         if type(name) is not str or not name or not is_id(name):
-            raise OptionError(f"a node's name is a string of valid Unicode that is not empty, not {name!r:.60}")
-        if role not in get_args(Role):
-            raise OptionError(f"node {name!r}: a role is one of {', '.join(get_args(Role))}, not {role!r:.60}")
+            raise OptionError(f"a node's name is a string of valid Unicode that is not empty, not {shown(name)}")
+        one_of(f"node {shown(name)}: role", role, get_args(Role))
         if name in self.roles:
             raise GraphError(f"there is a node {name!r} already, with the role {self.roles[name]}")
         self.roles[name] = role
@@ -88,9 +88,9 @@ class Graph:
         """The node's role; refused if there is no such node, or it has not the role wanted."""
         role = self.roles.get(name) if isinstance(name, str) else None
         if role is None:
-            near = difflib.get_close_matches(str(name), list(self.roles), 1)
+            near = difflib.get_close_matches(name, list(self.roles), 1) if isinstance(name, str) else []
             hint = f"; did you mean {near[0]!r}?" if near else "; add_node makes one"
-            raise UnknownNodeError(f"there is no node {name!r:.60}{hint}")
+            raise UnknownNodeError(f"there is no node {shown(name)}{hint}")
         if wanted is not None and role != wanted:
             raise GraphError(f"{name!r} is no {wanted} but a node of the role {role}")
         return role
@@ -126,7 +126,7 @@ class Graph:
     def along(self, path: Sequence[str], publisher: str, advertiser: str) -> tuple[Link, ...]:
         """The edges of a path given by its nodes, which has to lead from the publisher to the advertiser."""
         if isinstance(path, str) or not isinstance(path, Sequence) or len(path) < 2:
-            raise GraphError(f"a path is a list of two nodes or more, from publisher to advertiser, not {path!r:.60}")
+            raise GraphError(f"a path is a list of two nodes or more, from publisher to advertiser, not {shown(path)}")
         for name in path:
             self.role(name)
         if (path[0], path[-1]) != (publisher, advertiser):

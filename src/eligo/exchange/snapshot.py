@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from eligo.arguments import directory_path, flag
 from eligo.errors import EligoError, SnapshotError
 from eligo.exchange.graph import Link, Role
 from eligo.language import Limits
@@ -112,7 +113,8 @@ def open_exchange(path: str | PathLike[str], *, verify: bool = True) -> Exchange
     from eligo.exchange.desk import Desk
     from eligo.exchange.exchange import Exchange
 
-    directory = Path(path)
+    directory = directory_path("path", path)
+    flag("verify", verify)
     content, raw = _read_manifest(directory)
     try:
         matcher = open_snapshot(directory / f"rules-{content.token}", verify=verify)

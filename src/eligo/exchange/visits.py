@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eligo.arguments import shown, text
 from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
 from eligo.exchange.expressions import PUBLISHER
@@ -18,7 +19,7 @@ from eligo.segments.encoding import as_events
 def event_of(publisher: str, visit: Mapping[str, Any]) -> dict[str, Any]:
     """A visit to a publisher as an event."""
     if not isinstance(visit, Mapping):
-        raise EventError(f"a visit is a mapping from attribute to value, not {type(visit).__name__}: {visit!r:.60}")
+        raise EventError(f"a visit is a mapping from attribute to value, not {type(visit).__name__}: {shown(visit)}")
     if PUBLISHER in visit:
         raise _reserved()
     return {**visit, PUBLISHER: publisher}
@@ -26,6 +27,7 @@ def event_of(publisher: str, visit: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_publishers(visits: Any, column: str, roles: Mapping[str, Role]) -> pa.Table | Iterator[dict[str, Any]]:
     """Many visits as events; their publishers stand in a column, or under a key, of that name."""
+    text("publisher", column, "the name of the column with the visits' publishers")
     found = as_events(visits)
     if isinstance(found, pa.RecordBatch):
         found = pa.Table.from_batches([found])
@@ -37,7 +39,8 @@ def _table(visits: pa.Table, column: str, roles: Mapping[str, Role]) -> pa.Table
         raise _reserved()
     if visits.column_names.count(column) != 1:
         raise EventError(
-            f"visits need one column {column!r} that names the publisher; there are {', '.join(visits.column_names)}"
+            f"visits need one column {shown(column)} that names the publisher; "
+            f"there are {', '.join(visits.column_names)}"
         )
     try:
         publishers = visits[column].cast(pa.large_string())
@@ -52,7 +55,7 @@ def _table(visits: pa.Table, column: str, roles: Mapping[str, Role]) -> pa.Table
 def _events(visits: Iterable[Any], column: str, roles: Mapping[str, Role]) -> Iterator[dict[str, Any]]:
     for number, visit in enumerate(visits):
         if not isinstance(visit, Mapping):
-            raise EventError(f"event {number}: a visit is a mapping from attribute to value, not {visit!r:.60}")
+            raise EventError(f"event {number}: a visit is a mapping from attribute to value, not {shown(visit)}")
         name = visit.get(column)
         if not isinstance(name, str) or roles.get(name) != "publisher":
             raise EventError(_no_publisher(number, column, name))
@@ -66,7 +69,7 @@ def refuse_ranges(buffer: EventBuffer) -> None:
 
 
 def _no_publisher(number: int, column: str, name: object) -> str:
-    return f"event {number}: {column!r} is {name!r:.60}, which is no publisher of this exchange"
+    return f"event {number}: {shown(column)} is {shown(name)}, which is no publisher of this exchange"
 
 
 def _reserved() -> EventError:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from eligo.compile.compiled import I64, Arrays
+from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.options import Option
@@ -58,6 +58,13 @@ class Index(ABC):
     @abstractmethod
     def arrays(self) -> Arrays:
         """The index's own arrays, to be saved and counted."""
+
+    def text_attributes(self, conjunctions: Conjunctions) -> I32:
+        """The attributes whose strings this index, built from these conjunctions, needs with their bytes.
+
+        An event brings other strings as a number alone, which tells equal from different and nothing else.
+        """
+        return conjunctions.text_attributes()
 
     @abstractmethod
     def scratch(self) -> Any:

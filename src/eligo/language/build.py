@@ -15,12 +15,14 @@ from eligo.language.check import (
     SPELLINGS,
     Problem,
     check_name,
+    check_pattern,
     check_variable,
     clean_all,
     kind_name,
     predicate,
     short,
 )
+from eligo.language.patterns import ESCAPE
 from eligo.language.tokens import KEYWORDS
 from eligo.language.tree import And, Comparison, Join, Node, Not, Or, Predicate, Quantified
 
@@ -87,11 +89,11 @@ class Attribute:
     def not_between(self, low: object, high: object) -> Node:
         return self._predicate("not between", (low, high))
 
-    def like(self, pattern: str) -> Node:
-        return self._predicate("like", (pattern,))
+    def like(self, pattern: str, escape: str = ESCAPE) -> Node:
+        return self._like("like", pattern, escape)
 
-    def not_like(self, pattern: str) -> Node:
-        return self._predicate("not like", (pattern,))
+    def not_like(self, pattern: str, escape: str = ESCAPE) -> Node:
+        return self._like("not like", pattern, escape)
 
     def is_null(self) -> Node:
         return self._predicate("is null", ())
@@ -152,6 +154,14 @@ class Attribute:
         if self._variable:
             return Join(other._name, FLIPPED[operator], self._variable, self._name, negated)
         return Join(self._name, cast(Comparison, operator), other._variable, other._name, negated)
+
+    def _like(self, spelling: str, pattern: str, escape: str) -> Predicate:
+        if escape != ESCAPE and isinstance(pattern, str):
+            try:
+                pattern = check_pattern(pattern, escape)
+            except Problem as problem:
+                raise problem.error(where=f"{self!r}: ") from None
+        return self._predicate(spelling, (pattern,))
 
     def _predicate(self, spelling: str, values: tuple[object, ...]) -> Predicate:
         try:

@@ -13,11 +13,15 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import numpy as np
 
+from eligo.arguments import shown
 from eligo.errors import RuleSyntaxError, RuleTypeError
+from eligo.language.decimals import number_of
 from eligo.language.limits import DEFAULT_LIMITS, Limits, exceeded
+from eligo.language.patterns import ESCAPE, in_backslash_form
 from eligo.language.tree import Comparison, Operator, Predicate, Value
 
 KINDS: dict[type, str] = {
@@ -105,6 +109,7 @@ def check_operands(operator: str, values: Sequence[Value], limits: Limits = DEFA
     if operator == "like":
         if kind != "string":
             raise Problem(f"'like' takes a string, not a {kind}", "a pattern is a string such as 'Sun%'")
+        check_pattern(str(values[0]))
         return
     if operator == "between":
         other = KINDS[type(values[1])]
@@ -112,6 +117,20 @@ def check_operands(operator: str, values: Sequence[Value], limits: Limits = DEFA
             raise Problem(f"'between' over two kinds: a {kind} and a {other}", "give two values of one kind", at=1)
     if kind == "Boolean" and operator != "=":
         raise Problem(f"{operator!r} needs an order, and Booleans have none", "compare Booleans with = or !=")
+
+
+def check_pattern(pattern: str, escape: object = ESCAPE) -> str:
+    """A pattern of `like` with a backslash as its escape character, whichever one it was written with."""
+    if not isinstance(escape, str) or len(escape) != 1:
+        hint = "name one character: like '10!%' escape '!'"
+        raise Problem(f"'escape' takes one character, not {short(escape)}", hint, at=1)
+    written, wrong = in_backslash_form(pattern, escape)
+    if wrong >= 0:
+        what = f"stands before {pattern[wrong + 1]!r}" if wrong + 1 < len(pattern) else "is the last character"
+        sign = "the backslash" if escape == ESCAPE else f"the escape character {escape}"
+        hint = f"it takes %, _ and itself literally, nothing else; for the character itself write {escape}{escape}"
+        raise Problem(f"{sign} in the pattern {what}", hint)
+    return written
 
 
 def clean(value: object) -> Value:
@@ -154,6 +173,8 @@ def _unusual(value: object) -> Value:
         return _integer(int(value))
     if isinstance(value, float | np.floating):
         return _float(float(value))
+    if isinstance(value, Decimal):
+        return _decimal(value)
     if isinstance(value, datetime):
         return to_utc(value)
     if isinstance(value, date):
@@ -201,6 +222,15 @@ def _float(value: float) -> float:
     raise Problem("infinity is not a value", "use a one-sided comparison, or 'is not null' for any value at all")
 
 
+def _decimal(value: Decimal) -> int | float:
+    number = number_of(value)
+    if value.is_finite() and not math.isfinite(number):
+        raise Problem(
+            "the number is too large for a float", "use a one-sided comparison, or 'is not null' for any value"
+        )
+    return _float(number) if isinstance(number, float) else number
+
+
 def check_text(text: str) -> str:
     """A string that UTF-8 can hold."""
     if not text.isascii():
@@ -241,5 +271,4 @@ def kind_name(value: object) -> str:
 
 def short(value: object, width: int = 40) -> str:
     """A value's repr, cut so that a message stays readable."""
-    shown = repr(value)
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
+    return shown(value, width)

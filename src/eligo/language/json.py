@@ -27,6 +27,7 @@ from eligo.language.check import (
     predicate,
     short,
 )
+from eligo.language.foreign import SIGNS_OF_OTHERS, WORDS_OF_OTHERS
 from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits, exceeded
 from eligo.language.render import SPELLING, timestamp_text
 from eligo.language.tokens import KEYWORDS, read_date, read_timestamp
@@ -242,7 +243,9 @@ def _operator(op: object, known: Any) -> str:
             raise _at(
                 ".op", Problem(f"{op!r} does not compare two attributes", f"use one of {' '.join(known)}", syntax=True)
             )
-        raise _at(".op", Problem(f"unknown operator {short(op)}", closest(spelling, known), syntax=True))
+        sign = f"write {SIGNS_OF_OTHERS[spelling]!r}" if SIGNS_OF_OTHERS.get(spelling) in known else ""
+        hint = sign or WORDS_OF_OTHERS.get(spelling) or closest(spelling, known)
+        raise _at(".op", Problem(f"unknown operator {short(op)}", hint, syntax=True))
     return spelling
 
 

@@ -8,8 +8,10 @@ ends. Each stands for values of one kind: `Below(5)` is a number, `NoneOf("a")` 
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 
 from eligo.errors import EventError
+from eligo.language.decimals import number_of
 from eligo.language.tree import Value
 
 
@@ -28,6 +30,9 @@ class Range:
         return hash((type(self).__name__, self._content()))
 
     def __repr__(self) -> str:
+        """What makes it again."""
+        if isinstance(self, OneOf | NoneOf):
+            return f"{type(self).__name__}({', '.join(map(repr, self.values))})"
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return f"{type(self).__name__}({fields})"
 
@@ -37,10 +42,10 @@ class Between(Range):
 
     __slots__ = ("high", "low")
 
-    def __init__(self, low: Value, high: Value) -> None:
-        _refuse_odd(self, low, high)
+    def __init__(self, low: Value | Decimal, high: Value | Decimal) -> None:
+        low, high = _checked(self, low, high)
         if _kind(low) != _kind(high):
-            raise EventError(f"Between({low!r}, {high!r}): the two ends are of different kinds")
+            raise EventError(f"Between({low!r:.60}, {high!r:.60}): the two ends are of different kinds")
         self.low, self.high = low, high
 
     def __repr__(self) -> str:
@@ -52,9 +57,10 @@ class Below(Range):
 
     __slots__ = ("inclusive", "value")
 
-    def __init__(self, value: Value, inclusive: bool = False) -> None:
-        _refuse_odd(self, value)
-        self.value, self.inclusive = value, inclusive
+    def __init__(self, value: Value | Decimal, inclusive: bool = False) -> None:
+        if not isinstance(inclusive, bool):
+            raise EventError(f"{type(self).__name__}: inclusive is True or False, not {inclusive!r:.60}")
+        (self.value,), self.inclusive = _checked(self, value), inclusive
 
 
 class Above(Range):
@@ -62,9 +68,10 @@ class Above(Range):
 
     __slots__ = ("inclusive", "value")
 
-    def __init__(self, value: Value, inclusive: bool = False) -> None:
-        _refuse_odd(self, value)
-        self.value, self.inclusive = value, inclusive
+    def __init__(self, value: Value | Decimal, inclusive: bool = False) -> None:
+        if not isinstance(inclusive, bool):
+            raise EventError(f"{type(self).__name__}: inclusive is True or False, not {inclusive!r:.60}")
+        (self.value,), self.inclusive = _checked(self, value), inclusive
 
 
 class OneOf(Range):
@@ -72,11 +79,10 @@ class OneOf(Range):
 
     __slots__ = ("values",)
 
-    def __init__(self, *values: Value) -> None:
+    def __init__(self, *values: Value | Decimal) -> None:
         if not values:
             raise EventError("OneOf(): no values; leave the attribute out instead")
-        _refuse_odd(self, *values)
-        self.values = values
+        self.values = _checked(self, *values)
 
 
 class NoneOf(Range):
@@ -84,10 +90,10 @@ class NoneOf(Range):
 
     __slots__ = ("values",)
 
-    def __init__(self, *values: Value) -> None:
+    def __init__(self, *values: Value | Decimal) -> None:
         if not values:
             raise EventError("NoneOf(): no values to exclude; it needs one to tell the kind")
-        _refuse_odd(self, *values)
+        values = _checked(self, *values)
         if len({_kind(value) for value in values}) > 1:
             raise EventError(f"NoneOf{values!r}: values of several kinds; the unknown value has one kind")
         self.values = values
@@ -103,13 +109,17 @@ def _kind(value: Value) -> str:
     return "string"
 
 
-def _refuse_odd(where: Range, *values: object) -> None:
-    for value in values:
-        name = type(where).__name__
+def _checked(where: Range, *values: Value | Decimal) -> tuple[Value, ...]:
+    """The values, decimals as numbers; what is no value is refused."""
+    found: list[Value] = []
+    for given in values:
+        value, name = number_of(given) if isinstance(given, Decimal) else given, type(where).__name__
         if not isinstance(value, bool | int | float | str | date):
             raise EventError(
-                f"{name}: {value!r} is no value (a {type(value).__name__}); use a number, string, Boolean, "
+                f"{name}: {value!r:.60} is no value (a {type(value).__name__}); use a number, string, Boolean, "
                 "date or datetime"
             )
         if isinstance(value, float) and value != value:
             raise EventError(f"{name}: NaN has no place in an order; leave the attribute out instead")
+        found.append(value)
+    return tuple(found)

@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from eligo.errors import EventError
+from eligo.language.decimals import number_of
 from eligo.language.normalize.negation import push_negation
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
 from eligo.language.tree import (
@@ -66,12 +68,12 @@ def matches(
             todo.append((node.child, not positive, 0))
         elif isinstance(node, (And, Or)):
             if isinstance(node, And) == positive:
-                truths.append(_one_value_each(node.children, event, positive))
+                truths.append(one_value_each(node.children, event, positive))
                 todo.append(("and", True, 2))
             todo.append(("and" if isinstance(node, And) == positive else "or", True, len(node.children)))
             todo.extend((child, positive, 0) for child in node.children)
         else:
-            truths.append(_leaf(node, positive, event, absent, several, documents))
+            truths.append(leaf_holds(node, positive, event, absent, several, documents))
     return truths[0]
 
 
@@ -98,13 +100,15 @@ def _ways(event: Event, name: str) -> Iterator[Any]:
 
 
 def _is_absent(value: Any) -> bool:
-    if isinstance(value, float | Decimal):
-        return math.isnan(value) if isinstance(value, float) else value.is_nan()
+    if isinstance(value, float):
+        return math.isnan(value)
     return value is None or type(value).__name__ in ("NaTType", "NAType")
 
 
 def _native(value: Any) -> Any:
-    """A scalar or an array of NumPy as Python's own value or list; anything else as it is."""
+    """A scalar or an array of NumPy as Python's own value or list, a decimal as a number; anything else as it is."""
+    if isinstance(value, Decimal):
+        return number_of(value)
     if not (hasattr(value, "dtype") and hasattr(value, "tolist")):
         return value
     kind = getattr(value.dtype, "kind", "")
@@ -124,9 +128,10 @@ def _moments(value: Any) -> Any:
     return Moment(value) if isinstance(value, int) else value
 
 
-def _leaf(
-    node: Node, positive: bool, event: Event, absent: str, several: frozenset[str], documents: Sequence[Event]
+def leaf_holds(
+    node: Node, positive: bool, event: Event, absent: str, several: frozenset[str], documents: Sequence[Event] = ()
 ) -> bool:
+    """Whether the event makes a leaf true or, not `positive`, its negation."""
     if isinstance(node, Constant):
         return node.holds == positive
     if isinstance(node, Quantified):
@@ -172,26 +177,34 @@ def satisfies(node: Predicate, value: Any) -> bool:
 
 
 def like(pattern: str, text: str) -> bool:
-    """Whether the whole text fits: `%` is any text, `_` any character.
+    r"""Whether the whole text fits: `%` is any run of characters, `_` any character, `\%`, `\_` and `\\` themselves.
 
-    Each `%` first stands for nothing, and for one character more whenever what follows it does not fit. Only the last
-    one met has to be tried again: an earlier one that took more would leave less to fit the same rest.
+    Bit n of the state says that the pattern's first n characters fit the text so far. A character of the text moves
+    every bit that it fits by one, and lets those stay that stand at a `%`. So the time is that of reading the text, for
+    any pattern.
     """
-    spot = place = start = 0
-    last = -1
-    while place < len(text):
-        if spot < len(pattern) and pattern[spot] == "%":
-            last, start = spot, place
-            spot += 1
-        elif spot < len(pattern) and pattern[spot] in ("_", text[place]):
-            spot += 1
-            place += 1
-        elif last >= 0:
-            start += 1
-            spot, place = last + 1, start
+    wanted, anything, staying, length = _like_masks(pattern)
+    state = 1
+    for character in text:
+        state = (state & (wanted.get(character, 0) | anything)) << 1 | state & staying
+    return state >> length == 1
+
+
+@lru_cache(maxsize=1024)
+def _like_masks(pattern: str) -> tuple[dict[str, int], int, int, int]:
+    """Where each character of the text fits, where any does, where a `%` stands, and how many characters it has."""
+    wanted: dict[str, int] = {}
+    anything = staying = length = 0
+    for piece in re.findall(r"\\?.", pattern, re.DOTALL):
+        if piece == "%":
+            staying |= 1 << length
+            continue
+        if piece == "_":
+            anything |= 1 << length
         else:
-            return False
-    return not pattern[spot:].strip("%")
+            wanted[piece[-1]] = wanted.get(piece[-1], 0) | 1 << length
+        length += 1
+    return wanted, anything, staying, length
 
 
 def _plain(value: Any) -> tuple[str, Any]:
@@ -206,6 +219,8 @@ def _plain(value: Any) -> tuple[str, Any]:
         return "string", str.__str__(value)  # an Enum of strings has its own idea of str()
     if isinstance(value, date):
         return "time", _microseconds(value)
+    if isinstance(value, Mapping):
+        return "object", None  # of another kind than whatever a rule names
     raise EventError(f"{value!r} is no value (a {type(value).__name__})")
 
 
@@ -247,7 +262,7 @@ def _pair(body: Node, event: Event, document: Event, absent: str, several: froze
 # Ranges: the event's value is some unknown one of a set, and a conjunction needs one value for all its predicates.
 
 
-def _one_value_each(children: Sequence[Node], event: Event, positive: bool) -> bool:
+def one_value_each(children: Sequence[Node], event: Event, positive: bool) -> bool:
     """For every attribute whose value is a range: does one allowed value satisfy all the predicates there?"""
     groups: dict[str, list[tuple[Predicate, bool]]] = {}
     for child in children:
@@ -261,11 +276,24 @@ def _one_value_each(children: Sequence[Node], event: Event, positive: bool) -> b
 
 
 def _some_value(value: Range, group: list[tuple[Predicate, bool]]) -> bool:
-    operands = [operand for predicate, _ in group for operand in predicate.values]
+    operands = [operand for predicate, _ in group for operand in operand_edges(predicate)]
     return any(
         allowed(value, sample) and all(satisfies(predicate, sample) == positive for predicate, positive in group)
         for sample in samples([*operands, *_ends(value)])
     )
+
+
+def operand_edges(predicate: Predicate) -> Sequence[Value]:
+    """Values at which the truth of a predicate may change: of a pattern its prefix, and what is above all with it."""
+    if predicate.operator != "like":
+        return predicate.values
+    (start,) = re.findall(r"^(?:[^%_\\]|\\.)*", str(predicate.values[0]), re.DOTALL)
+    prefix = re.sub(r"\\(.)", r"\1", start, flags=re.DOTALL)
+    shorter = prefix.rstrip(chr(0x10FFFF))
+    if not shorter:
+        return (prefix,)
+    point = ord(shorter[-1])
+    return prefix, shorter[:-1] + chr(0xE000 if point == 0xD7FF else point + 1)  # what lies between is no text
 
 
 def allowed(value: Range, one: Value) -> bool:
@@ -306,11 +334,5 @@ def samples(values: Iterable[Value]) -> Iterator[Value]:
                 yield from (n for n in (whole - 1, whole, whole + 1) if -(2**63) <= n < 2**63)
         elif kind == "string":
             yield plain + "\0"
-            prefix = re.split("[%_]", plain)[0]
-            yield from (prefix, prefix + "\0")
-            shorter = prefix.rstrip(chr(0x10FFFF))
-            if shorter:
-                point = ord(shorter[-1])
-                yield shorter[:-1] + chr(0xE000 if point == 0xD7FF else point + 1)  # what lies between is no text
         elif kind == "time":
             yield from (Moment(plain - 1), Moment(plain + 1))

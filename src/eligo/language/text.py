@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Literal, cast
 
 from eligo.language import mistakes
-from eligo.language.check import FLIPPED, SPELLINGS, Problem, check_text, check_variable, predicate
+from eligo.language.check import FLIPPED, SPELLINGS, Problem, check_pattern, check_text, check_variable, predicate
 from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits, exceeded
 from eligo.language.tokens import KEYWORDS, WORDS, is_name, literal, positions, tokenize, unquoted
 from eligo.language.tree import And, Comparison, Constant, Join, Node, Not, Or, Predicate, Quantified, Value
@@ -148,7 +148,7 @@ def _leaf(tokens: list[str], i: int, variable: str, limits: Limits) -> tuple[Nod
             values, end = _bounds(tokens, first)
         elif word == "like":
             spelling = negation + "like"
-            values, end = (_value(tokens, first),), i + 3
+            values, end = _pattern(tokens, first)
         elif word == "contains":
             spelling = f"{negation}contains {tokens[first].lower()}"
             if spelling not in SPELLINGS:
@@ -201,6 +201,19 @@ def _bounds(tokens: list[str], i: int) -> tuple[tuple[Value, ...], int]:
     if WORDS.get(tokens[i + 1]) != "and":
         raise Problem("'between' needs two values", "write: price between 10 and 30", i + 1, syntax=True)
     return (low, _value(tokens, i + 2)), i + 3
+
+
+def _pattern(tokens: list[str], i: int) -> tuple[tuple[Value, ...], int]:
+    """A pattern, perhaps with `escape` and a character after it: the tree holds it with a backslash in its place."""
+    pattern = _value(tokens, i)
+    if tokens[i + 1].lower() != "escape" or not isinstance(pattern, str):
+        return (pattern,), i + 1
+    escape = _value(tokens, i + 2)
+    try:
+        return (check_pattern(pattern, escape),), i + 3
+    except Problem as problem:
+        problem.at = i + 2 * problem.at
+        raise
 
 
 def _null(tokens: list[str], i: int) -> tuple[str, int]:

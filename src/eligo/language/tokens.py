@@ -127,8 +127,13 @@ def _number(token: str) -> int | float:
             )
         return number
     if not _FLOAT.fullmatch(token):
+        hint = (
+            "a number is digits, then perhaps a fraction and an exponent: 1.5e3; a string takes single quotes, a name "
+        )
+        hint += "that begins with a digit backquotes"
+        glued = re.search("(and|or)$", token.lower())
         raise Problem(
-            f"{token!r} is not a number", "digits, then perhaps a fraction and an exponent: 1.5e3", syntax=True
+            f"{token!r} is not a number", f"leave a blank before {glued[1]!r}" if glued else hint, syntax=True
         )
     value = float(token)
     if math.isinf(value):

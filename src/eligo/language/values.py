@@ -13,6 +13,9 @@ Invariant: one place has one cut. "After v" is "before the least value above v",
 
 A set is a tuple of runs (low cut, high cut), low < high, ascending, not touching. Python's tuples compare cuts
 rightly: `(0,) < (0, -7) < (0, 2.5) < (1,)`.
+
+An event may hold an object: a mapping, of which rules name fields but never the whole. It stands behind true, as a
+third Boolean that no rule names and no range allows; Booleans have no order that a rule could ask for.
 """
 
 from __future__ import annotations
@@ -21,10 +24,12 @@ import math
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 
+from eligo.language.patterns import like_prefix
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
 from eligo.language.tree import Predicate, Value
 
 NUMBER, BOOLEAN, TIME, STRING, END = range(5)
+OBJECT = 2  # an object among the Booleans: (BOOLEAN, OBJECT) is the cut right after true
 KIND_NAMES = ("number", "Boolean", "time", "string")
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
@@ -74,13 +79,18 @@ def before(value: Value) -> Cut:
 def after(value: Value) -> Cut:
     """The cut right above a value."""
     if isinstance(value, bool):
-        return (TIME,) if value else (BOOLEAN, 1)
+        return (BOOLEAN, OBJECT) if value else (BOOLEAN, 1)
     if isinstance(value, int | float):
         above = next_number(value)
         return (BOOLEAN,) if above is None else (NUMBER, above)
     if isinstance(value, str):
         return (STRING, value + "\0")
     return (TIME, microseconds(value) + 1)
+
+
+def end_of(kind: int) -> Cut:
+    """The cut right above all values of a kind that rules can name."""
+    return (BOOLEAN, OBJECT) if kind == BOOLEAN else (kind + 1,)
 
 
 def next_number(value: int | float) -> int | float | None:
@@ -140,19 +150,11 @@ def union(runs: Iterable[Run]) -> ValueSet:
     return tuple(result)
 
 
-def like_prefix(pattern: str) -> tuple[str, str]:
-    """A pattern's text before its first wildcard, and the rest from there on."""
-    for place, character in enumerate(pattern):
-        if character in "%_":
-            return pattern[:place], pattern[place:]
-    return pattern, ""
-
-
 def is_residual(predicate: Predicate) -> bool:
     """Whether the predicate is a pattern that no set of values describes."""
     if predicate.operator != "like":
         return False
-    return like_prefix(str(predicate.values[0]))[1] not in ("", "%")
+    return like_prefix(str(predicate.values[0]))[1].strip("%") != ""
 
 
 def positive_set(predicate: Predicate) -> ValueSet:
@@ -167,9 +169,9 @@ def positive_set(predicate: Predicate) -> ValueSet:
     if operator == "<=":
         return _run((kind_of(values[0]),), after(values[0]))
     if operator == ">":
-        return _run(after(values[0]), (kind_of(values[0]) + 1,))
+        return _run(after(values[0]), end_of(kind_of(values[0])))
     if operator == ">=":
-        return _run(before(values[0]), (kind_of(values[0]) + 1,))
+        return _run(before(values[0]), end_of(kind_of(values[0])))
     if operator == "between":
         return _run(before(values[0]), after(values[1]))
     if operator == "like":
@@ -187,13 +189,13 @@ def range_set(value: Range) -> ValueSet:
     if isinstance(value, Below):
         return _run((kind_of(value.value),), after(value.value) if value.inclusive else before(value.value))
     if isinstance(value, Above):
-        return _run(before(value.value) if value.inclusive else after(value.value), (kind_of(value.value) + 1,))
+        return _run(before(value.value) if value.inclusive else after(value.value), end_of(kind_of(value.value)))
     if isinstance(value, OneOf):
         return union((before(one), after(one)) for one in value.values)
     assert isinstance(value, NoneOf)
     kind = kind_of(value.values[0])
     excluded = union((before(one), after(one)) for one in value.values)
-    return intersect(complement(excluded), (((kind,), (kind + 1,)),))
+    return intersect(complement(excluded), (((kind,), end_of(kind)),))
 
 
 def _run(low: Cut, high: Cut) -> ValueSet:

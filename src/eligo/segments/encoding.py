@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from datetime import date, datetime
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -81,16 +82,58 @@ def as_events(events: Any) -> pa.Table | pa.RecordBatch | Iterable[Any]:
 
 
 def from_frame(frame: Any) -> pa.Table | list[dict[str, Any]]:
-    """A data frame as Arrow or, when one of its columns holds values of several types, as its records."""
+    """A data frame as Arrow or, where a column holds Python objects that Arrow would not keep as they are, its records.
+
+    Arrow gives a column one type: a datetime among dates becomes a date, 1 among Booleans is True.
+    """
+    if _is_pandas(frame):
+        if not all(map(_is_kept_by_arrow, _object_columns(frame))):
+            return _records(frame)
+    elif any(str(kind) == "Object" for kind in getattr(frame, "dtypes", ())):  # of Polars, which Arrow knows nothing of
+        records: list[dict[str, Any]] = frame.to_dicts()
+        return records
     try:
         return pa.table(frame)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        columns = getattr(frame, "columns", None)
-        if not hasattr(frame, "to_dict") or not getattr(columns, "is_unique", False):
-            raise EventError(f"the table cannot be read as Arrow: {error}; give each column one type") from None
-    # Arrow keeps an index that has a name.
+        if _is_pandas(frame) and frame.columns.is_unique:
+            return _records(frame)
+        raise EventError(f"the table cannot be read as Arrow: {error}; give each column one type") from None
+
+
+def _is_pandas(frame: Any) -> bool:
+    return type(frame).__module__.startswith("pandas.") and hasattr(frame, "to_dict")
+
+
+def _object_columns(frame: Any) -> Iterator[Any]:
+    """The Python objects of every column of pandas' type `object`, of categories, and of an index that has a name."""
+    levels = [frame.index.get_level_values(i) for i, name in enumerate(frame.index.names) if name is not None]
+    for column in (*(frame.iloc[:, i] for i in range(frame.shape[1])), *levels):
+        values = column.dtype.categories if hasattr(column.dtype, "categories") else column
+        if values.dtype == object:
+            yield values.to_numpy()
+
+
+_KEPT = frozenset((str, bool, int, float, date, datetime))  # types of which a column stays what it is in Arrow
+_NO_VALUE = frozenset(("NoneType", "NAType", "NaTType"))
+
+
+def _is_kept_by_arrow(values: Iterable[Any]) -> bool:
+    """Whether all values are of one of the types that Arrow keeps, or lists of such, or missing."""
+    kinds = {kind for kind in set(map(type, values)) if kind.__name__ not in _NO_VALUE}
+    if float in kinds and len(kinds) > 1:  # NaN stands for a missing value of any type
+        kinds.discard(float)
+        if any(value == value for value in values if type(value) is float):
+            return False
+    if kinds == {list}:
+        inner = list(chain.from_iterable(value for value in values if type(value) is list))
+        return list not in set(map(type, inner)) and _is_kept_by_arrow(inner)
+    return not kinds or (len(kinds) == 1 and kinds <= _KEPT)
+
+
+def _records(frame: Any) -> list[dict[str, Any]]:
+    # Arrow keeps an index that has a name, and knows a column by the text of its name.
     named = any(name is not None for name in frame.index.names)
-    records: list[dict[str, Any]] = (frame.reset_index() if named else frame).to_dict("records")
+    records: list[dict[str, Any]] = (frame.reset_index() if named else frame).rename(columns=str).to_dict("records")
     return records
 
 

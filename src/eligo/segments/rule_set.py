@@ -183,7 +183,7 @@ class RuleSet(Rules):
         self._view = None
 
     def may_forget(self) -> bool:
-        if self._held is not None or self._busy or self.settled:
+        if self._held is not None or self._busy:
             return False
         self._seal_pending()
         return True
@@ -220,6 +220,14 @@ class RuleSet(Rules):
         texts = self.pending.texts
         found.extend((-1, row) for row in self.pending.rows.values() if any(n in texts[row] for n in needles))
         return found
+
+    def leave_out(self, marks: Sequence[NDArray[np.bool_]]) -> None:
+        """Report none of the marked rows, of each segment, from now on. To everything else they are still there."""
+        for number, marked in enumerate(marks):
+            if marked.any():
+                alive = self.alive[number]
+                self.alive[number] = (~marked).astype(np.uint8) & (alive if len(alive) else np.uint8(1))
+        self._view = None
 
     def texts_at(self, places: Sequence[Place]) -> list[str]:
         texts: dict[Place, str] = {(-1, row): self.pending.texts[row] for number, row in places if number < 0}

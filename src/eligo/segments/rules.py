@@ -147,6 +147,7 @@ class Rules(ABC):
         self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
         self.next_sequence = 0
         self.count = 0
+        self.forgets = True  # False: others know strings and attributes by the numbers that they have here
         self._worth = _Worth()
 
     @property
@@ -169,13 +170,14 @@ class Rules(ABC):
         for them takes as long as reading all predicates: it is done when there is twice as much as at the last time.
         """
         attributes, strings = self.recipe.attributes, self.recipe.strings
-        if not self._worth.looking(attributes.taken, strings.taken, strings.size, self.count) or not self.may_forget():
+        worth = self._worth.looking(attributes.taken, strings.taken, strings.size, self.count)
+        if not (worth and self.forgets and self.may_forget()):
             return
         names, texts = self.used_numbers()
         _, begin, end = strings.spans()
         size = int((end[: len(texts)] - begin[: len(texts)])[texts].sum())
-        self._worth = worth = _Worth(int(names.sum()), int(texts.sum()), size, self.count)
-        if attributes.taken > 2 * worth.attributes or strings.taken > 2 * worth.strings or strings.size > 2 * size:
+        self._worth = left = _Worth(int(names.sum()), int(texts.sum()), size, self.count)
+        if attributes.taken > 2 * left.attributes or strings.taken > 2 * left.strings or strings.size > 2 * size:
             fewer = attributes.without(~names), strings.without(~texts)
             if self.recipe.sample is not None:
                 self.recipe.sample.follow(*fewer, ~texts)

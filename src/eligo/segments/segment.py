@@ -93,7 +93,7 @@ class Segment:
     @cached_property
     def text_attributes(self) -> list[int]:
         """Attributes whose strings the events must bring as bytes."""
-        return self.conjunctions.text_attributes().tolist()  # type: ignore[no-any-return]
+        return self.index.text_attributes(self.conjunctions).tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def pattern_attributes(self) -> list[int]:

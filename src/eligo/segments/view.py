@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.arguments import tag_names
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
-from eligo.compile.renumber import attributes_of
-from eligo.errors import OptionError
+from eligo.compile.naming import attribute_counts
 from eligo.rule import Rule
 from eligo.segments.encoding import encoded_slices
 from eligo.segments.rule_table import RuleId, RuleTable, is_id
@@ -32,9 +32,7 @@ ALL: U8 = np.zeros(0, np.uint8)
 
 def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
     """The tags that a caller asks for; what is no list of strings is refused."""
-    if not isinstance(tags, Iterable):
-        raise OptionError(f"tags is a list of strings, not {tags!r:.60}")
-    return frozenset((tags,) if isinstance(tags, str) else tags)
+    return frozenset(tag_names("tags", tags))
 
 
 class SegmentsView(View):
@@ -87,10 +85,10 @@ class SegmentsView(View):
             yield self.segments[part[i]].table.id(int(row[i]))
 
     def attributes(self) -> list[str]:
-        named: set[int] = set()
+        named: set[str] = set()
         for segment, alive in zip(self.segments, self.alive, strict=True):
-            named.update(attributes_of(segment.compiled, alive.astype(np.bool_) if len(alive) else None).tolist())
-        return [self.names[number] for number in sorted(named)]
+            named.update(attribute_counts(segment.compiled, self.names, alive if len(alive) else None))
+        return [name for name in self.names if name in named]
 
     def _find(self, rule: object) -> tuple[RuleTable, int] | None:
         if not is_id(rule):

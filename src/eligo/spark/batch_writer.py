@@ -23,9 +23,10 @@ import shutil
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlparse
 
 from eligo.errors import EligoError, OptionError
+from eligo.paths import path_of, scheme_of
+from eligo.spark.arguments import check_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,13 +52,13 @@ class BatchWriter:
         checkpoint: str | os.PathLike[str] | None = None,
         **options: str,
     ) -> None:
-        self.target = os.fspath(target)
+        check_text(format, "format", "parquet")
+        self.target = path_of(target, "the target")
         self.format = format
-        self.checkpoint = None if checkpoint is None else os.fspath(checkpoint).rstrip("/")
+        self.checkpoint = None if checkpoint is None else _named(checkpoint).rstrip("/")
         self.options = options
-        local = _local(self.target)
         # Absolute here, where the user is: the function may run in a process with another working directory.
-        self.folder = None if local is None else os.path.abspath(local)
+        self.folder = None if scheme_of(self.target) else os.path.abspath(self.target)
 
     def __repr__(self) -> str:
         return f"BatchWriter({self.target!r}, {self.format!r})"
@@ -153,8 +154,7 @@ def _text(session: SparkSession, path: str) -> str:
     return "\n".join(row[0] for row in session.read.text(path).collect())
 
 
-def _local(target: str) -> str | None:
-    """The path of a folder, also of a file: URL; None for any other URL."""
-    if target.startswith("file:"):
-        return unquote(urlparse(target).path)
-    return None if "://" in target else target
+def _named(checkpoint: object) -> str:
+    """The checkpoint as Spark names it, which may be a URL."""
+    path_of(checkpoint, "the checkpoint")
+    return os.fspath(checkpoint)  # type: ignore[call-overload, no-any-return]

@@ -5,12 +5,11 @@
 
 The shards of the parent are mapped, and are left alone; what changes in them is which rows are dead. Deltas are merged
 as a matcher merges its own small segments, so that there are few of them.
-
-`compact_shard` makes a shard anew: without its dead, and with the rules of the deltas that belong into it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -20,21 +19,21 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from eligo.compile.compiled import U8, Arrays
-from eligo.compile.signature import BUCKETS, positions, rule_buckets
+from eligo.compile.naming import attribute_counts
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeError
 from eligo.index.registry import choose as choose_index
 from eligo.reading import check_id, duplicate, without_collector
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.segment import Segment, merge_segments
+from eligo.segments.segment import Segment
 from eligo.spark.jobs import report
 from eligo.spark.tasks import rows_as, rows_of, tags_in, units_of
 from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.opening import Opened, open_held
-from eligo.store.statistics import read_statistics
 from eligo.store.tables import REJECTS_SCHEMA, RULES_SCHEMA, TableWriter, locator_text
-from eligo.store.versions import DATA, PATIENCE, Part, TableFile
+from eligo.store.versions import PATIENCE, Part, TableFile
 
 KINDS = ("put", "add", "replace", "remove")
 _WRITTEN = 16_384
@@ -51,6 +50,7 @@ class Changed(msgspec.Struct, frozen=True):
     next_sequence: int
     containing: dict[str, int]
     attributes: tuple[str, ...]
+    naming: dict[str, int] | None  # of the living rules
     id_type: str
     strings: ArrayFile | None  # None: those of the parent
     shards: tuple[Part, ...]
@@ -96,6 +96,7 @@ class _Changes:
         opened.matcher._loader.most_recompiled = MOST_RECOMPILED
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
+        rules.forgets = False  # versions share numbers
         self.strings_before = len(rules.recipe.strings)
         self.rejects: list[tuple[Any, ...]] = []
 
@@ -191,6 +192,7 @@ class _Changes:
             next_sequence=rules.next_sequence,
             containing=dict(sorted(rules.containing.items())),
             attributes=tuple(rules.recipe.attributes.names),
+            naming=self._naming(),
             id_type=id_type if rules.count else "",
             strings=strings,
             shards=tuple(parts[: len(rules.settled)]),  # never merged, so they stand where they stood
@@ -199,6 +201,22 @@ class _Changes:
             texts=unit,
             files=tuple(files),
         )
+
+    def _naming(self) -> dict[str, int] | None:
+        """How many living rules look at each attribute: what it was, less what is gone, and what is new."""
+        if self.content.naming is None:
+            return None
+        names, total = self.rules.recipe.attributes.names, Counter(self.content.naming)
+        now = list(zip(self.rules.segments, self.rules.alive, strict=True))
+        for segment, before, _ in self.old:
+            after = next((mask for other, mask in now if other is segment), np.zeros(len(segment), np.uint8))
+            gone = as_mask(before, len(segment)) & ~as_mask(after, len(segment))
+            if gone.any():
+                total.subtract(attribute_counts(segment.compiled, names, gone))
+        for segment, mask in now:
+            if not any(segment is old for old, _, _ in self.old):
+                total.update(attribute_counts(segment.compiled, names, as_mask(mask, len(segment))))
+        return dict(sorted((+total).items()))
 
     def _delta(self, segment: Segment, texts: TableWriter) -> Part:
         """Write a new segment, its texts into the new unit."""
@@ -211,7 +229,7 @@ class _Changes:
             np.full(len(table), self.content.next_unit), np.arange(first, first + len(table), dtype=np.int64)
         )
         table = replace(table, text_offsets=offsets, text_data=data)
-        return _part(self.folder, replace(segment, table=table))
+        return part_of(self.folder, replace(segment, table=table))
 
 
 def _closed(writer: TableWriter, files: list[str]) -> TableFile | None:
@@ -224,7 +242,12 @@ def _closed(writer: TableWriter, files: list[str]) -> TableFile | None:
     return done
 
 
-def _part(folder: Path, segment: Segment) -> Part:
+def as_mask(alive: U8, rows: int) -> NDArray[np.bool_]:
+    """Which rows are alive; a mask without bytes means that all are."""
+    return alive.astype(np.bool_) if len(alive) else np.ones(rows, np.bool_)
+
+
+def part_of(folder: Path, segment: Segment) -> Part:
     return Part(
         segment=write_arrays(folder, "segment", segment.arrays()),
         rules=len(segment),
@@ -232,31 +255,3 @@ def _part(folder: Path, segment: Segment) -> Part:
         conjunctions=len(segment.conjunctions),
         units=units_of(segment.table),
     )
-
-
-def compact_shard(path: str, version: int, folder: str, first: float, stop: float) -> str:
-    """The living rules between two positions, of shards and deltas, as a shard; nothing if there are none."""
-    opened = open_held(path, version, patience=PATIENCE)
-    content, rules = opened.content, opened.matcher._rules
-    assert isinstance(rules, RuleSet)
-    recipe = replace(rules.recipe, index=choose_index(content.index_used))
-    if content.statistics is not None:
-        place = Path(path) / DATA / content.statistics.file
-        recipe.sample = read_statistics(place, content.statistics, recipe.attributes, recipe.strings)
-    segments, masks = [], []
-    places = content.shard_positions() + [(-1.0, float(BUCKETS))] * len(content.deltas)
-    for segment, alive, (low, high) in zip(rules.segments, rules.alive, places, strict=True):
-        if high <= first or low >= stop:
-            continue
-        mask: U8 = alive if len(alive) else np.ones(len(segment), np.uint8)
-        if low < first or high > stop:
-            buckets = rule_buckets(segment.compiled, recipe.attributes.names, recipe.strings.arrays())
-            where = positions(buckets, segment.table.sequence)
-            mask = (mask.astype(np.bool_) & (where >= first) & (where < stop)).astype(np.uint8)
-        segments.append(segment)
-        masks.append(mask)
-    if not sum(int(mask.sum()) for mask in masks):
-        return ""
-    merged, _ = merge_segments(segments, masks, recipe)
-    part = msgspec.structs.replace(_part(Path(folder), merged), positions=(first, stop))
-    return msgspec.json.encode(part).decode()

@@ -25,17 +25,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from eligo.compile.signature import cut_evenly
-from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError, SnapshotError
+from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
 from eligo.matcher import Matcher
 from eligo.options import differing
 from eligo.spark import tasks
+from eligo.spark.arguments import check_choice, check_frame, check_whole
 from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
 from eligo.spark.preflight import check_workers, folder_of
 from eligo.spark.published import Published, published
 from eligo.spark.rule_columns import IdType, rule_columns
-from eligo.spark.tasks import Job, Merged, Settings, Unit
+from eligo.spark.tasks import Built, Job, Merged, Settings, Unit
 from eligo.store.publish import Staging, publish
 from eligo.store.versions import CURRENT, DATA, Content, Held, Part, hold
 
@@ -54,7 +55,7 @@ _GROWN: Final = 2.2
 
 def compile_rules(
     rules_df: DataFrame,
-    path: str,
+    path: str | os.PathLike[str],
     *,
     index: str = "auto",
     evaluator: str = "interval",
@@ -78,11 +79,10 @@ def compile_rules(
     units        into how many tasks the reading is cut
     """
     stages = Stages()
-    if on_error not in ("collect", "raise"):
-        raise OptionError(f"on_error is 'collect' or 'raise', not {on_error!r}")
+    rules_df = check_frame(rules_df, "rules_df")
+    check_choice(on_error, "on_error", ("collect", "raise"))
     for name, number in (("shards", shards), ("units", units), ("shard_bytes", shard_bytes)):
-        if number is not None and (not isinstance(number, int) or number < 1):
-            raise OptionError(f"{name} is a whole number of at least 1, not {number!r}")
+        check_whole(number, name)
     model = Matcher(index, evaluator, absent, multi, limits, options)  # checks all of these, and is not used otherwise
     folder = folder_of(path)
     rules, id_type = rule_columns(rules_df)
@@ -111,7 +111,7 @@ def compile_rules(
         known = None if statistics is None else (str(Path(folder) / DATA), statistics)
         job = merge_and_save(session, staging, Job(units=read, attributes=attributes, statistics=known))
         stages.done("strings merged")
-        parts = build_shards(session, settings, staging, job, cut(read, shard_bytes, shards))
+        parts, naming = build_shards(session, settings, staging, job, cut(read, shard_bytes, shards))
         stages.done("shards built")
 
         def make(version: int, parent: Content | None) -> Content:
@@ -136,7 +136,7 @@ def compile_rules(
                 evaluator=evaluator,
                 absent=absent,
                 multi=tuple(sorted(model.multi)),
-                containing=dict(sorted(_containing(read).items())),
+                containing=dict(sorted(_total(unit.containing for unit in read).items())),
                 limits=model.limits,
                 options=differing(model.options, (model._rules.recipe.index, model._rules.recipe.evaluator)),
                 id_type=id_type,
@@ -153,6 +153,7 @@ def compile_rules(
                 rejected=sum(unit.rejected for unit in read),
                 statistics=statistics,
                 shard_bytes=shard_bytes if shards is None else 0,
+                naming=naming,
             )
 
         content = publish(staging, files_of(job, parts), make, expect_parent=None)
@@ -241,11 +242,17 @@ def merge_and_save(session: Any, staging: Staging, job: Job) -> Job:
 
 def build_shards(
     session: Any, settings: Settings, staging: Staging, job: Job, ranges: Sequence[tuple[float, float]]
-) -> list[Part]:
-    """Build each part of the line of positions as a segment, in a task of its own."""
+) -> tuple[list[Part], dict[str, int]]:
+    """Build each part of the line of positions as a segment, in a task of its own; and which attributes rules name."""
     where = str(staging.folder / "job.json")
     lines = run_tasks(session, len(ranges), lambda i: tasks.build_shard(settings, where, *ranges[i]))
-    return [msgspec.json.decode(line, type=Part) for line in lines if line]
+    return shards_of(lines)
+
+
+def shards_of(lines: Iterable[str]) -> tuple[list[Part], dict[str, int]]:
+    """What tasks said of the shards that they made; a line without text is of one that came out empty."""
+    shards = [msgspec.json.decode(line, type=Built) for line in lines if line]
+    return [shard.part for shard in shards], dict(sorted(_total(shard.naming for shard in shards).items()))
 
 
 def cut(read: Sequence[Unit], shard_bytes: int, shards: int | None) -> list[tuple[float, float]]:
@@ -264,8 +271,8 @@ def files_of(job: Job, parts: Iterable[Part]) -> list[str]:
     return [job.merged.strings.file, *(part.segment.file for part in parts), *(table.file for table in tables)]
 
 
-def _containing(read: Iterable[Unit]) -> Counter[str]:
+def _total(parts: Iterable[Mapping[str, int]]) -> Counter[str]:
     total: Counter[str] = Counter()
-    for unit in read:
-        total.update(unit.containing)
+    for counts in parts:
+        total.update(counts)
     return total

@@ -2,15 +2,14 @@
 
 The dotted attribute `user.age` is the column of that very name, or else the field `age` of the struct (or the key `age`
 of the map, or what is at `age` in the Variant) `user`. A Variant is sent as a whole, once, and opened in the workers,
-because its types are known only there. What rules cannot compare is refused here, on the driver and by Spark's names.
+because its types are known only there. An attribute that no rule can be asked about is found here, by the types alone;
+the rules that look at it are set aside (`set_aside.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-from eligo.errors import EventError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -20,23 +19,34 @@ Path = tuple[str, ...]  # a column, then fields or keys inside it
 _FILLER: Final = "eligo_row"
 
 
-def paths_of(schema: StructType, attributes: Iterable[str], multi: frozenset[str]) -> dict[str, Path]:
-    """Attribute → where it is, for the attributes that the DataFrame has."""
+class Located(NamedTuple):
+    """Where the attributes are that rules look at."""
+
+    paths: dict[str, Path]  # of those that the DataFrame has
+    unusable: dict[str, str]  # attribute → why no rule can be asked about it, as the predicate of a sentence
+
+
+def locate(schema: StructType, attributes: Iterable[str], multi: frozenset[str]) -> Located:
+    """Where the attributes are in a DataFrame; those that it lacks are not mentioned."""
     from pyspark.sql.types import MapType, StructType
 
-    found: dict[str, Path] = {}
+    found = Located({}, {})
     for attribute in attributes:
         paths = dict(_paths(schema, attribute))
         if len(paths) > 1:  # a struct on the way is no value; two values are one too many
             paths = {path: kind for path, kind in paths.items() if not isinstance(kind, StructType | MapType)} or paths
         if len(paths) > 1:
             ways = " and ".join(" → ".join(path) for path in paths)
-            raise EventError(f"the attribute {attribute!r} is in the DataFrame more than once, as {ways}: drop one")
+            found.unusable[attribute] = f"is there more than once, as {ways}: drop one"
+            continue
         for path, kind in paths.items():
-            _refuse_unusable(attribute, kind, attribute in multi)
+            reason = _reason(attribute, kind, attribute in multi)
             if schema.names.count(path[0]) > 1:
-                raise EventError(f"two columns have the name {path[0]!r}, which rules look at: rename or drop one")
-            found[attribute] = path
+                reason = f"is in two columns of the name {path[0]!r}: rename or drop one"
+            if reason:
+                found.unusable[attribute] = reason
+            else:
+                found.paths[attribute] = path
     return found
 
 
@@ -115,32 +125,31 @@ def column_of(path: Path) -> Column:
     return column
 
 
-def _refuse_unusable(attribute: str, kind: DataType, several: bool) -> None:
-    """Say now, and by Spark's names, what every worker would otherwise say about its first batch."""
+def _reason(attribute: str, kind: DataType, several: bool) -> str:
+    """Why a column of this type cannot be asked about; nothing if it can."""
     from pyspark.sql import types
 
     if isinstance(kind, types.VariantType):
-        return
+        return ""
     value = kind.elementType if isinstance(kind, types.ArrayType) else kind
-    if isinstance(kind, types.ArrayType) and not several:
-        raise EventError(
-            f"the attribute {attribute!r} is an array column but single-valued in the rules: declare it with "
-            f"multi=[{attribute!r}] when they are compiled, or give one value"
-        )
+    what = f"is a column of type {kind.simpleString()}"
     if not is_comparable(value):
-        raise EventError(
-            f"the attribute {attribute!r} is a column of type {kind.simpleString()}; rules compare numbers, strings, "
-            "Booleans, dates and timestamps: cast it (a decimal to double or bigint), or name a field of the struct"
+        return f"{what}, and rules compare numbers, strings, Booleans, dates and timestamps: cast it, or name a field"
+    if isinstance(kind, types.ArrayType) and not several:
+        return (
+            f"{what} but single-valued in the rules: declare it with multi=[{attribute!r}] when they are compiled, or "
+            "give one value"
         )
+    return ""
 
 
 def is_comparable(kind: DataType) -> bool:
     """Whether rules compare values of this type."""
     from pyspark.sql import types
 
-    plain = (types.StringType, types.BooleanType, types.DateType, types.TimestampType, types.TimestampNTZType)
-    numeric = isinstance(kind, types.NumericType) and not isinstance(kind, types.DecimalType)
-    return numeric or isinstance(kind, (*plain, types.NullType))
+    texts = (types.StringType, types.CharType, types.VarcharType)
+    plain = (types.NumericType, types.BooleanType, types.DateType, types.TimestampType, types.TimestampNTZType)
+    return isinstance(kind, (*texts, *plain, types.NullType))
 
 
 def holds_lists(kind: DataType | None) -> bool:

@@ -10,7 +10,7 @@ here. Nothing else differs: files, types and answers are those of `match(session
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -19,8 +19,9 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 
 from eligo.errors import EventError, OptionError
-from eligo.spark.event_columns import Path, paths_of, sent_columns, type_at
-from eligo.spark.match import VERSION, begin_plan, matched, session_of, warn_of_absence
+from eligo.paths import path_of, scheme_of
+from eligo.spark.event_columns import Path, sent_columns, type_at
+from eligo.spark.match import VERSION, begin_plan, check_options, locate_attributes, matched, session_of
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.row_groups import File, Files, as_type, cut, unreadable
 from eligo.spark.rule_sets import facts
@@ -61,15 +62,15 @@ def match_files(
     """
     session = session_of(session)
     folder = folder_of(path)
+    check_options(version, version_column, key, memory, observe, check)
+    places = _places(parquet_path)
     found = facts(folder, version, check)
     if check:
         check_once(session, folder)
-    listing = _listing(session, parquet_path)
+    listing = _listing(session, places)
     schema = listing.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
-    attributes = paths_of(schema, found.attributes, found.multi)
-    if not attributes:
-        warn_of_absence(schema, found)
+    attributes, plan, aside = locate_attributes(schema, found, plan)
     sent = sent_columns(schema, plan.kept, attributes)
     _refuse_shredded(listing, sent.paths)
     files = Files(
@@ -81,7 +82,7 @@ def match_files(
     )
     plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths), files=files)
     chosen = session.range(0, len(files.tasks), 1, max(1, len(files.tasks)))
-    return matched(chosen, schema, plan, found, key, memory, observe)
+    return matched(chosen, schema, plan, found, key, memory, observe, aside)
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,16 @@ class _Listing:
     footers: list[Any]
 
 
-def _listing(session: SparkSession, given: Any) -> _Listing:
-    """The files that Spark would read, each looked at."""
-    named = [os.fspath(p) for p in ([given] if isinstance(given, str | os.PathLike) else given)]
-    if not named:
+def _places(given: Any) -> list[str]:
+    """The paths that the caller named."""
+    local = [_local(path) for path in (given if isinstance(given, list | tuple | set | Iterator) else [given])]
+    if not local:
         raise OptionError("match_files needs at least one path, and the list of them is empty")
-    local = [_local(name) for name in named]
+    return local
+
+
+def _listing(session: SparkSession, local: list[str]) -> _Listing:
+    """The files that Spark would read, each looked at."""
     paths = _as_spark_lists(session, local)
     with ThreadPoolExecutor(_READERS) as pool:
         footers = list(pool.map(_footer, paths))
@@ -147,13 +152,12 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0]
 
 
-def _local(path: str) -> str:
-    if path.startswith("file:"):
-        path = unquote(urlparse(path).path)
-    elif "://" in path:
+def _local(given: object) -> str:
+    path = path_of(given, "parquet_path")
+    if scheme_of(path):
         raise EventError(
-            f"{path!r} is a URL; match_files reads files that every machine has under one path: mount it, or use "
-            "spark.match(session.read.parquet(…), …)"
+            f"{path!r} is a URL; match_files reads files that every machine has under one path, or file:/// URL: mount "
+            "it, or use spark.match(session.read.parquet(…), …)"
         )
     return os.path.abspath(path)
 
@@ -258,7 +262,7 @@ def arrow_type(kind: DataType | None) -> pa.DataType:
         return pa.struct([pa.field(field.name, arrow_type(field.dataType), field.nullable) for field in kind.fields])
     if isinstance(kind, types.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
-    if isinstance(kind, types.StringType):
+    if isinstance(kind, types.StringType | types.CharType | types.VarcharType):
         return pa.string()
     if isinstance(kind, types.VariantType):
         return variant_type()

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from eligo.errors import EligoError, OptionError
+from eligo.errors import EligoError
+from eligo.spark.arguments import check_session, check_whole
 from eligo.workload.base import WORKLOADS
 from eligo.workload.blocks import Blocks
 
@@ -49,6 +50,7 @@ def generate(
     Rows are those of `eligo generate --blocks` with the same parameters, whatever `partitions` is. A rule's id is its
     row number. Workloads that are made as a whole are refused, with the names of those that are not.
     """
+    session = check_session(session)
     given = {"rules": rules, "events": events, "seed": seed}
     made = WORKLOADS[workload].blocks(**{name: n for name, n in given.items() if n is not None}, **parameters)
     return frames(session, made, partitions)
@@ -56,8 +58,7 @@ def generate(
 
 def frames(session: SparkSession, made: Blocks, partitions: int | None = None) -> Generated:
     """The same of blocks that are prepared."""
-    if partitions is not None and partitions < 1:
-        raise OptionError(f"partitions={partitions}: give 1 or more")
+    check_whole(partitions, "partitions")
     return Generated(
         _frame(session, made.rule_blocks, partitions, made.rules, made.rule_schema),
         _frame(session, made.event_blocks, partitions, made.events, made.event_schema),

@@ -39,7 +39,7 @@ def run_tasks(session: SparkSession, count: int, task: Callable[[int], str]) -> 
                 finally:
                     give_back()
 
-    return reports(session.range(0, count, 1, count).mapInArrow(one, REPORT_DDL))
+    return reports(session.range(0, count, 1, count).mapInArrow(one, REPORT_DDL)) if count else []
 
 
 def reports(frame: DataFrame) -> list[str]:
@@ -49,11 +49,20 @@ def reports(frame: DataFrame) -> list[str]:
     try:
         return [row[0] for row in frame.collect()]
     except PySparkException as error:
-        raise reason(error) from error
+        raise original(error) from error
 
 
-def reason(error: BaseException) -> Exception:
-    """What eligo said in a worker, without the two stack traces around it; other errors as they are."""
+def reason(error: BaseException) -> str:
+    """What eligo said in a worker, as one sentence without the two stack traces around it; of other errors the first
+    line.
+    """
+    found = original(error)
+    text = str(found).strip()
+    return (text if isinstance(found, EligoError) else text.split("\n", 1)[0]) or type(error).__name__
+
+
+def original(error: BaseException) -> Exception:
+    """The error that eligo raised in a worker; other errors as they are."""
     if isinstance(error, EligoError):
         return error
     found = _NAMED.search(str(error))

@@ -18,6 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
+from eligo.spark.arguments import (
+    check_choice,
+    check_frame,
+    check_names,
+    check_session,
+    check_text,
+    check_whole,
+    require_spark,
+)
 from eligo.spark.current import with_version
 from eligo.spark.event_columns import (
     Path,
@@ -26,13 +35,13 @@ from eligo.spark.event_columns import (
     few,
     holds_lists,
     leaves_of,
-    paths_of,
+    locate,
     quoted,
     sent_columns,
     type_at,
 )
 from eligo.spark.preflight import check_once, folder_of
-from eligo.spark.rule_sets import Facts, Source, facts
+from eligo.spark.rule_sets import Facts, Source, facts, look_aside
 from eligo.spark.shards import matched_by, spread
 from eligo.spark.worker import Plan
 
@@ -87,29 +96,56 @@ def match(
     very name, or else the field `age` of the struct (or the key `age` of the map, or of the object in the Variant)
     `user`. An attribute that the DataFrame lacks is absent in every event.
     """
-    _require_spark()
-    if columns not in (None, "named", "all"):
-        raise OptionError(f"columns is 'named' or 'all', not {columns!r}")
+    events_df = check_frame(events_df, "events_df")
+    check_choice(columns, "columns", (None, "named", "all"))
     folder = folder_of(path)
+    check_options(version, version_column, key, memory, observe, check)
     found = facts(folder, version, check)
     if check:
         check_once(events_df.sparkSession, folder)
     schema = events_df.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
-    following = events_df.isStreaming and found.version and version is None
-    sent = sent_columns(schema, plan.kept, _attributes(schema, found, columns, bool(following)))
-    plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + bool(following))
+    following = bool(events_df.isStreaming and found.version and version is None)
+    attributes, plan, aside = locate_attributes(schema, found, plan)
+    if columns == "all" or (columns is None and following):
+        leaves = leaves_of(schema)
+        if columns == "all" or len(leaves) <= _FEW_COLUMNS:
+            attributes = {**leaves, **attributes}
+    sent = sent_columns(schema, plan.kept, attributes)
+    plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + following)
     selected = [column_of(path) for path in sent.paths]
     if any(holds_lists(type_at(schema, path)) for path in sent.paths):
         _warn_of_measuring(events_df.sparkSession)
     if following:
         events_df, at = with_version(events_df, folder, found.version)
         selected.append(at)
-        source = replace(plan.source, version=0, manifest="", schema=schema.json(), sent=sent.names)
-        plan = replace(plan, source=source, version_place=len(sent.paths), version_least=found.version)
+        source = replace(plan.source, version=0, manifest="", aside=frozenset(), schema=schema.json(), sent=sent.names)
+        plan = replace(
+            plan,
+            source=source,
+            version_place=len(sent.paths),
+            version_least=found.version,
+            counts_aside=observe is not None,
+        )
     names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
-    return matched(chosen, schema, plan, found, key, memory, observe)
+    return matched(chosen, schema, plan, found, key, memory, observe, aside)
+
+
+def check_options(
+    version: object, version_column: object, key: object, memory: object, observe: object, check: object
+) -> None:
+    """Refuse options of `match` and `match_files` that make no sense, before anything is done."""
+    check_whole(version, "version")
+    check_text(version_column, "version_column", VERSION)
+    if key is not None:
+        check_names([key] if isinstance(key, str) else key, "key", "column names")
+    if memory is None:
+        raise OptionError("memory is a whole number of bytes, not None")
+    check_whole(memory, "memory", unit=" of bytes")
+    if not hasattr(type(observe), "get"):  # as an Observation has, of Spark Connect too; asking itself would wait
+        check_text(observe, "observe", "eligo")
+    check_choice(check, "check", (True, False))
 
 
 def begin_plan(
@@ -123,10 +159,8 @@ def begin_plan(
     version_column: str | None,
 ) -> Plan:
     """What is known before the columns that rules look at; options that make no sense are refused."""
-    if output not in ("exploded", "array"):
-        raise OptionError(f"output must be 'exploded' or 'array', not {output!r}")
-    if top_k is not None and (not isinstance(top_k, int) or top_k < 1):
-        raise OptionError(f"top_k is a whole number of at least 1, not {top_k!r}")
+    check_choice(output, "output", ("exploded", "array"))
+    check_whole(top_k, "top_k")
     plan = Plan(
         source=Source(folder, found.manifest, found.version),
         kept=(),
@@ -136,7 +170,7 @@ def begin_plan(
         integers=found.integers,
         version_column=version_column if found.version else None,
         top_k=top_k,
-        tags=None if tags is None else (tags,) if isinstance(tags, str) else tuple(tags),
+        tags=None if tags is None else check_names([tags] if isinstance(tags, str) else tags, "tags", "tags"),
     )
     return replace(plan, kept=tuple(_kept(schema, keep, plan)))
 
@@ -149,29 +183,28 @@ def matched(
     key: Iterable[str] | None,
     memory: int,
     observe: str | Observation | None,
+    aside: int,
 ) -> DataFrame:
-    """The answer of a plan that is complete; `chosen` is what goes to the workers."""
-    if not isinstance(memory, int) or memory < 1:
-        raise OptionError(f"memory is a whole number of bytes, at least 1, not {memory!r}")
+    """The answer of a plan that is complete; `chosen` is what goes to the workers, `aside` rules are set aside."""
     answer = answer_schema(schema, plan)
     plan = replace(plan, source=replace(plan.source, memory=memory))
     if len(found.shard_bytes) > 1 and found.bytes > memory:
         answers = spread(chosen, plan, answer, found, key, memory)
     else:
         answers = matched_by(chosen, plan, answer)
-    return _observed(answers, observe, plan)
+    return _observed(answers, observe, plan, aside)
 
 
-def _attributes(schema: StructType, found: Facts, columns: str | None, following: bool) -> dict[str, Path]:
-    """Attribute → where it is."""
-    paths = paths_of(schema, found.attributes, found.multi)
-    if columns == "all" or (columns is None and following):
-        leaves = leaves_of(schema)
-        if columns == "all" or len(leaves) <= _FEW_COLUMNS:
-            paths = {**leaves, **paths}
-    if not paths:
+def locate_attributes(schema: StructType, found: Facts, plan: Plan) -> tuple[dict[str, Path], Plan, int]:
+    """Where the attributes are that rules look at, the plan with those whose rules are set aside, and how many rules.
+
+    Warnings say which rules are set aside, and that no attribute at all is there.
+    """
+    located = locate(schema, found.attributes, found.multi)
+    if not located.paths and not located.unusable:
         warn_of_absence(schema, found)
-    return paths
+    aside = look_aside(plan.source.path, found, located.unusable)
+    return located.paths, replace(plan, source=replace(plan.source, aside=frozenset(located.unusable))), aside.rules
 
 
 def warn_of_absence(schema: StructType, found: Facts) -> None:
@@ -207,8 +240,8 @@ def _warn_of_measuring(session: SparkSession) -> None:
     )
 
 
-def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan) -> DataFrame:
-    """Count what comes out, and between which versions."""
+def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan, aside: int) -> DataFrame:
+    """Count what comes out, between which versions, and how many rules were set aside."""
     if observe is None:
         return matched
     from pyspark.sql import functions as f
@@ -220,21 +253,15 @@ def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan)
     if plan.version_column is not None:
         column = f.col(quoted(plan.version_column))
         counts += [f.min(column).alias("version_min"), f.max(column).alias("version_max")]
-    return matched.observe(observe, *counts)
-
-
-def _require_spark() -> None:
-    try:
-        import pyspark.sql  # noqa: F401
-    except ImportError as error:
-        raise EligoError("Spark is not installed: pip install 'eligo[spark]'") from error
+    if plan.counts_aside:
+        return matched.observe(observe, *counts, f.max(f.col(worker.ASIDE)).alias("set_aside")).drop(worker.ASIDE)
+    # Known beforehand; but what is observed has to be an aggregate.
+    return matched.observe(observe, *counts, (f.count(f.lit(1)) * 0 + aside).alias("set_aside"))
 
 
 def _kept(schema: StructType, keep: Iterable[str] | None, plan: Plan) -> list[str]:
     """The names of the columns to give back, checked."""
-    if isinstance(keep, str):
-        raise EligoError(f"keep must be a list of column names, not the string {keep!r}: keep=[{keep!r}]")
-    kept = list(schema.names if keep is None else keep)
+    kept = list(schema.names if keep is None else check_names(keep, "keep", "column names"))
     answers = {field.name.casefold(): field.name for field in worker.answer_fields(plan)}
     for name in kept:
         if name not in schema.names:
@@ -273,7 +300,8 @@ def answer_schema(schema: StructType, plan: Plan) -> StructType:
 def session_of(session: SparkSession | None) -> SparkSession:
     """The session that is meant: the one given, or the active one."""
     if session is not None:
-        return session
+        return check_session(session)
+    require_spark()
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()

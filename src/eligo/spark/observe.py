@@ -24,7 +24,8 @@ import pyarrow as pa
 from eligo.compile.compiled import Arrays
 from eligo.errors import EventError
 from eligo.index.registry import choose as choose_index
-from eligo.spark.event_columns import column_of, few, paths_of, variant_depth
+from eligo.spark.arguments import check_frame
+from eligo.spark.event_columns import column_of, few, locate, variant_depth
 from eligo.spark.jobs import REPORT_DDL, report, reports, run_tasks
 from eligo.spark.preflight import check_once
 from eligo.spark.published import Published, published
@@ -52,11 +53,12 @@ def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
     """Count in one pass over the events how often attributes and values come, and publish the same rules with indexes
     that look at the rarest first. The counts are kept with the rules.
     """
-    from pyspark.sql.functions import lit
-
     started = time.perf_counter()
+    events_df = check_frame(events_df, "events_df")
     if events_df.isStreaming:
         raise EventError("what events hold is learned from a table of them, not from a stream")
+    from pyspark.sql.functions import lit
+
     folder = versioned_folder(path)
     session = events_df.sparkSession
     with Staging.begin(folder) as staging:
@@ -79,12 +81,12 @@ def _paths(schema: StructType, folder: str) -> dict[str, Any]:
     with hold(folder) as held:
         content = held.content
     multi = frozenset(content.multi) | content.containing.keys()
-    paths = paths_of(schema, content.attributes, multi)
+    paths = locate(schema, content.asked, multi).paths
     # What is in a Variant is not counted: its types are known only row by row.
     paths = {name: path for name, path in paths.items() if variant_depth(schema, path) is None}
     if not paths:
         raise EventError(
-            f"none of the attributes that rules name ({few(content.attributes)}) is a column of the events "
+            f"none of the attributes that rules name ({few(content.asked)}) is a column of the events "
             f"({few(schema.names)}): there is nothing to learn"
         )
     return paths

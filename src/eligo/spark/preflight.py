@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from eligo.errors import EligoError, SnapshotError
+from eligo.paths import local_path
 from eligo.spark.jobs import REPORT_DDL, reports
 from eligo.store.publish import Staging
 
@@ -135,14 +136,8 @@ def _probe(path: str, writing: str, nonce: str) -> Callable[[Iterator[Any]], Ite
 
 
 def folder_of(path: str | os.PathLike[str]) -> str:
-    """An absolute path, because a worker runs in a folder of its own; a URL is refused."""
-    named = os.fspath(path)
-    if "://" in named:
-        raise SnapshotError(
-            f"{named!r} is a URL, but rules are memory-mapped: use a folder that the driver and every worker see under "
-            "the same path (a shared mount, or a local disk that all of them fill)"
-        )
-    return os.path.abspath(named)
+    """An absolute path, because a worker runs in a folder of its own; URLs other than file: are refused."""
+    return os.path.abspath(local_path(path))
 
 
 _checked: set[tuple[str, str, bool]] = set()

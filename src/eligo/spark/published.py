@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eligo.spark.preflight import local_url
+from eligo.spark.preflight import folder_of, local_url
 from eligo.store.versions import Content, hold, place
 from eligo.store.versions import versions as all_versions
 
@@ -60,6 +61,7 @@ def published(
     )
 
 
-def versions(path: str) -> list[Published]:
+def versions(path: str | PathLike[str]) -> list[Published]:
     """The versions of a rule set that are still there, oldest first."""
-    return [published(path, content) for content in all_versions(Path(path))]
+    folder = folder_of(path)
+    return [published(folder, content) for content in all_versions(Path(folder))]

@@ -14,18 +14,23 @@ A query never mixes two: a plain snapshot that was replaced is refused, a versio
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import eligo
 from eligo.errors import SnapshotError
+from eligo.spark.set_aside import SetAside, set_aside
 from eligo.store.arrays import ArrayFile
 from eligo.store.opening import let_go, open_held
 from eligo.store.snapshot import MANIFEST
 from eligo.store.versions import PATIENCE, Content, hold, is_versioned, manifest_path
+
+log = logging.getLogger("eligo.spark")
 
 _OPEN: Final = 4  # a worker lives for many queries
 
@@ -39,25 +44,30 @@ class Source:
     version: int = 0  # 0: a plain snapshot, or the version comes with the events
     shards: tuple[int, ...] | None = None  # some only: a query goes through them one after another
     memory: int = 0  # bytes of rules that a process keeps open, 0: any
+    aside: frozenset[str] = frozenset()  # attributes whose rules are set aside, as the driver found
     # In a stream, where rules change and columns do not: the events' schema as JSON, and the attributes that are sent.
     schema: str = field(default="", repr=False)
     sent: frozenset[str] = frozenset()
 
 
-class _Open(NamedTuple):
+class Open(NamedTuple):
+    """A matcher as a worker has it open."""
+
     matcher: Any
+    asked: frozenset[str]  # the attributes that rules look at, without those whose rules are set aside
+    aside: SetAside
     identity: tuple[int, int, int] | None  # of a version: which file its manifest is
     files: dict[str, int]
 
 
-_matchers: OrderedDict[tuple[Source, int, bool], _Open] = OrderedDict()
+_matchers: OrderedDict[tuple[Source, int, bool], Open] = OrderedDict()
 
 
 @dataclass(frozen=True)
 class Facts:
     """What the driver has to know of a rule set in order to plan."""
 
-    attributes: tuple[str, ...]
+    attributes: tuple[str, ...]  # that rules look at
     multi: frozenset[str]
     integers: bool
     version: int  # 0: a plain snapshot
@@ -83,7 +93,7 @@ def facts(path: str, version: int | None, check: bool) -> Facts:
     with hold(path, version) as held:
         content = held.content
         return Facts(
-            content.attributes,
+            content.asked,
             frozenset(content.multi) | content.containing.keys(),
             content.id_type == "int",
             content.version,
@@ -91,6 +101,16 @@ def facts(path: str, version: int | None, check: bool) -> Facts:
             tuple(part.segment.size for part in content.shards),
             sum(file.size for file in _shared(content)),
         )
+
+
+def look_aside(path: str, found: Facts, reasons: Mapping[str, str]) -> SetAside:
+    """On the driver: the rules that are to be set aside because of these attributes; a warning names them."""
+    if not reasons:
+        return SetAside()
+    aside = set_aside(eligo.open(path, version=found.version or None, verify=False), reasons)
+    if aside.rules:
+        log.warning("%s: %s", path, aside.sentence())
+    return aside
 
 
 def _shared(content: Content) -> list[ArrayFile]:
@@ -113,8 +133,8 @@ def manifest_hash(path: str) -> str:
         raise SnapshotError(f"{path!r} is not a snapshot: it has no {MANIFEST}, and no version") from None
 
 
-def opened(source: Source, version: int, integers: bool) -> Any:
-    """The matcher of a version (0: of the plain snapshot that the query was planned with)."""
+def opened(source: Source, version: int, integers: bool) -> Open:
+    """The rules of a version (0: of the plain snapshot that the query was planned with)."""
     key = (source, version, integers)
     found = _matchers.get(key)
     if found is None or (version and found.identity != _identity(source.path, version)):
@@ -126,7 +146,7 @@ def opened(source: Source, version: int, integers: bool) -> Any:
         while len(_matchers) > _OPEN or (source.memory and len(_matchers) > 1 and _mapped() > source.memory):
             _close(next(iter(_matchers)))
     _matchers.move_to_end(key)
-    return found.matcher
+    return found
 
 
 def _close(key: tuple[Source, int, bool]) -> None:
@@ -151,13 +171,13 @@ def _identity(path: str, version: int) -> tuple[int, int, int] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
-def _open(source: Source, version: int, integers: bool) -> _Open:
+def _open(source: Source, version: int, integers: bool) -> Open:
     if not version:
         _refuse_another(source.path, source.manifest)
         matcher = eligo.open(source.path)
         _refuse_another(source.path, source.manifest)  # replaced while it was being opened
         sizes = {entry.path: entry.stat().st_size for entry in os.scandir(source.path) if entry.is_file()}
-        return _Open(matcher, None, sizes)
+        return _ready(matcher, matcher.attributes, dict.fromkeys(source.aside, ""), None, sizes)
     identity = _identity(source.path, version)
     found = open_held(source.path, version, shards=source.shards, patience=PATIENCE)
     matcher = found.matcher
@@ -166,8 +186,6 @@ def _open(source: Source, version: int, integers: bool) -> _Open:
             f"version {version} of {source.path!r} is not the one this query was planned with: the folder was made "
             "anew meanwhile, or this machine holds another copy; run the query again"
         )
-    if source.schema:
-        _refuse_unsent(source, version, matcher)
     if len(matcher) and (str(matcher.rule_type) == "int64") != integers:
         raise SnapshotError(
             f"version {version} of {source.path!r} has ids of another kind than this query was planned with: start it "
@@ -175,28 +193,40 @@ def _open(source: Source, version: int, integers: bool) -> _Open:
         )
     chosen = range(len(found.content.shards)) if source.shards is None else source.shards
     parts = [*_shared(found.content), *(found.content.shards[number].segment for number in chosen)]
-    return _Open(matcher, identity, {os.path.join(source.path, part.file): part.size for part in parts})
+    sizes = {os.path.join(source.path, part.file): part.size for part in parts}
+    if not source.schema:
+        return _ready(matcher, found.content.asked, dict.fromkeys(source.aside, ""), identity, sizes)
+    done = _ready(matcher, found.content.asked, _unaskable(source, found.content), identity, sizes)
+    if done.aside.rules:
+        log.warning("version %d of %s: %s", version, source.path, done.aside.sentence())
+    return done
 
 
-def _refuse_unsent(source: Source, version: int, matcher: Any) -> None:
-    """Rules of a new version that look at a column which this stream does not send would find it absent."""
+def _ready(matcher: Any, named: Iterable[str], unaskable: dict[str, str], *rest: Any) -> Open:
+    return Open(matcher, frozenset(named) - unaskable.keys(), set_aside(matcher, unaskable), *rest)
+
+
+def _unaskable(source: Source, content: Content) -> dict[str, str]:
+    """Attributes that rules of this version look at and that cannot be asked of a running stream, and why.
+
+    An attribute that the events have and that is not sent would look absent.
+    """
     import json
 
     from pyspark.sql.types import MapType, StructType, VariantType
 
-    from eligo.spark.event_columns import paths_of, type_at
+    from eligo.spark.event_columns import locate, type_at
 
     schema = StructType.fromJson(json.loads(source.schema))
-    there = paths_of(schema, matcher.attributes, matcher.multi)
-    unsent = sorted(there.keys() - source.sent)
-    if unsent:
-        path = there[unsent[0]]
+    found = locate(schema, content.asked, frozenset(content.multi) | content.containing.keys())
+    reasons = dict(found.unusable)
+    for name in sorted(found.paths.keys() - source.sent):
+        path = found.paths[name]
         keyed = any(isinstance(type_at(schema, path[:n]), MapType | VariantType) for n in range(1, len(path)))
-        raise SnapshotError(
-            f"version {version} of {source.path!r} looks at {unsent[0]!r}, which the events have and this query does "
-            "not send to its workers: start it again"
-            + (" (a key that no rule named: columns='all' does not help)" if keyed else ", or once with columns='all'")
+        reasons[name] = "is in the events, but this query does not send it to its workers: start it again" + (
+            " (a key that no rule named: columns='all' does not help)" if keyed else ", or once with columns='all'"
         )
+    return reasons
 
 
 def _refuse_another(path: str, manifest: str) -> None:

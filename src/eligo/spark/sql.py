@@ -11,23 +11,33 @@ query as a whole: each batch of rows takes the version that is the newest then, 
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from eligo.errors import EventError, OptionError, SnapshotError
+from eligo.paths import local_path
+from eligo.spark.arguments import check_session
+from eligo.spark.event_columns import Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of
+from eligo.spark.row_groups import inner
 from eligo.spark.rule_sets import Source, manifest_hash, opened
-from eligo.spark.variant import attribute_columns, is_variant
-from eligo.spark.worker import Plan, answers
-from eligo.store.versions import current_version, hold, is_versioned
+from eligo.spark.variant import is_variant
+from eligo.spark.worker import Plan, answers, events_of
+from eligo.store.versions import hold, is_versioned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+log = logging.getLogger("eligo.spark")
 
 TABLE: Final = "eligo_match"
 TEXTS: Final = "eligo_rules"
@@ -37,6 +47,7 @@ _PINNED: Final = re.compile(r"(.+)@(\d+)")
 
 def register(session: SparkSession) -> None:
     """Make the functions of this file known to the session's SQL."""
+    session = check_session(session)
     import pyspark.sql.functions
 
     from eligo.spark.table_function import MatchRows
@@ -56,7 +67,8 @@ def place_of(text: Any) -> tuple[str, int | None]:
         raise OptionError(f"the path of the rules is a string such as '/shared/rules', not {text!r}")
     found = _PINNED.fullmatch(text)
     path, version = (found[1], int(found[2])) if found and not os.path.isdir(text) else (text, None)
-    if not os.path.isabs(path) and "://" not in path:
+    path = local_path(path)
+    if not os.path.isabs(path):
         raise OptionError(f"{path!r} is a relative path, and workers are in folders of their own: write it from / on")
     return folder_of(path), version
 
@@ -120,33 +132,58 @@ def _matched(text: Any, events: pa.RecordBatch, function: str) -> pa.Array:
     if integers != (function == NUMBERS):
         kind, other = ("integers", NUMBERS) if integers else ("strings", TEXTS)
         raise OptionError(f"the ids of the rules at {folder!r} are {kind}: use {other} instead of {function}")
-    matcher = opened(source, source.version, integers)
-    parts = [part for name in events.schema.names for part in _opened(name, events.column(name), matcher)]
-    # A batch without columns would have no rows, and an event of which rules look at nothing is one all the same.
-    parts = parts or [("", pa.nulls(events.num_rows))]
-    events = pa.RecordBatch.from_arrays([column for _, column in parts], names=[name for name, _ in parts])
-    plan = Plan(source, kept=(), attributes=(), columns=0, output="array", integers=integers)
-    found = [batch.column(0) for batch in answers(plan, source.version, events, events)]
+    plan, paths = _planned(source, integers, events.schema)
+    columns = [inner(events.column(path[0]), path[1:]) if path else pa.nulls(events.num_rows) for path in paths]
+    batch = pa.RecordBatch.from_arrays(columns, names=column_names(len(columns)))
+    found = [part.column(0) for part in answers(plan, source.version, batch, events_of(plan, source.version, batch))]
     return pa.concat_arrays(found) if found else pa.array([], pa.list_(_type(function)))
 
 
-def _opened(name: str, column: pa.Array, matcher: Any) -> Iterator[tuple[str, pa.Array]]:
-    """A column as it is; of a Variant, also inside a struct, what rules look at."""
-    if is_variant(column.type):
-        for attribute in matcher.attributes:
-            if attribute == name or attribute.startswith(f"{name}."):
-                keys = attribute[len(name) + 1 :].split(".") if attribute != name else []
-                for found in attribute_columns(attribute, column, keys, attribute in matcher.multi):
-                    yield attribute, found
-    elif not _has_variant(column.type):
-        yield name, column
+@lru_cache(maxsize=64)
+def _planned(source: Source, integers: bool, kind: pa.Schema) -> tuple[Plan, tuple[Path, ...]]:
+    """How the rules are matched with structs of this type, and where in them the columns of the plan are."""
+    if source.version:
+        with hold(source.path, source.version) as held:
+            content = held.content
+        attributes, multi = content.asked, frozenset(content.multi) | content.containing.keys()
     else:
-        for field, part in zip(column.type, column.flatten(), strict=True):
-            yield from _opened(f"{name}.{field.name}", part, matcher)
+        matcher = opened(source, 0, integers).matcher
+        attributes, multi = matcher.attributes, matcher.multi
+    schema = _spark_schema(kind)
+    located = locate(schema, attributes, multi)
+    sent = sent_columns(schema, (), located.paths)
+    plan = Plan(
+        source=replace(source, aside=frozenset(located.unusable)),
+        kept=(),
+        attributes=sent.attributes,
+        columns=len(sent.paths),
+        output="array",
+        integers=integers,
+        variants=sent.variants,
+    )
+    aside = replace(opened(plan.source, source.version, integers).aside, reasons=located.unusable)
+    if aside.rules:
+        log.warning("%s: %s", source.path, aside.sentence())
+    return plan, sent.paths
 
 
-def _has_variant(kind: pa.DataType) -> bool:
-    return is_variant(kind) or (pa.types.is_struct(kind) and any(_has_variant(field.type) for field in kind))
+def _spark_schema(kind: pa.Schema) -> StructType:
+    """The columns of a batch in Spark's types."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import CalendarIntervalType, StructField, StructType, VariantType
+
+    def of(field: pa.Field) -> DataType:
+        if is_variant(field.type):
+            return VariantType()
+        if pa.types.is_struct(field.type):
+            return StructType([StructField(inside.name, of(inside)) for inside in field.type])
+        try:
+            return from_arrow_type(field.type)
+        except PySparkException:  # the one type of Spark's that has none in Arrow and comes all the same
+            return CalendarIntervalType()
+
+    return StructType([StructField(field.name, of(field)) for field in kind])
 
 
 def _type(function: str) -> pa.DataType:
@@ -156,15 +193,11 @@ def _type(function: str) -> pa.DataType:
 def _source(folder: str, version: int | None) -> tuple[Source, bool]:
     """The rules as they are now, and whether their ids are integers."""
     if is_versioned(folder):
-        version = current_version(folder) if version is None else version
-        return Source(folder, version=version), _has_integers(folder, version)
+        with hold(folder, version) as held:
+            content = held.content
+            return Source(folder, content.job, content.version), content.id_type == "int"
     manifest = manifest_hash(folder)
     if version is not None:
         raise SnapshotError(f"{folder!r} is a snapshot without versions: leave @{version} out")
     source = Source(folder, manifest)
-    return source, str(opened(source, 0, False).rule_type) == "int64"
-
-
-def _has_integers(folder: str, version: int) -> bool:
-    with hold(folder, version) as held:
-        return held.content.id_type == "int"
+    return source, str(opened(source, 0, False).matcher.rule_type) == "int64"

@@ -22,9 +22,9 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, SelectedColumn
 
 from eligo.errors import OptionError
 from eligo.spark import worker
-from eligo.spark.event_columns import Path, column_names, paths_of, quoted, sent_columns, type_at
+from eligo.spark.event_columns import Path, column_names, quoted, sent_columns, type_at
 from eligo.spark.files import arrow_type
-from eligo.spark.match import VERSION, answer_schema, begin_plan, warn_of_absence
+from eligo.spark.match import VERSION, answer_schema, begin_plan, locate_attributes
 from eligo.spark.rule_sets import facts
 from eligo.spark.sql import TABLE, place_of
 from eligo.spark.variant import is_variant
@@ -74,9 +74,7 @@ class MatchRows:
             _names(tags, "tags"),
             _value(version_column, "version_column", VERSION),
         )
-        attributes = paths_of(schema, found.attributes, found.multi)
-        if not attributes:
-            warn_of_absence(schema, found)
+        attributes, plan, _ = locate_attributes(schema, found, plan)
         sent = sent_columns(schema, (), attributes)
         selected = [*map(quoted, plan.kept), *(_expression(schema, path) for path in sent.paths)]
         return Analyzed(

@@ -140,6 +140,8 @@ def _plain(column: pa.Array) -> tuple[str, pa.Array]:
         return "int", column.cast(pa.int64())
     if pa.types.is_floating(kind):
         return "float", column.cast(pa.float64())
+    if pa.types.is_decimal(kind):  # as text, because Arrow's own cast to floats is not to the nearest
+        return "float", column.cast(pa.large_string()).cast(pa.float64())
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return "str", column
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):

@@ -29,6 +29,7 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import Arrays
 from eligo.compile.dictionary import NO_STRINGS, merge_strings
+from eligo.compile.naming import attribute_counts
 from eligo.compile.strings import Strings
 from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
 from eligo.evaluate.registry import choose as choose_evaluator
@@ -39,7 +40,7 @@ from eligo.reading import NOTHING, check_id, read_rule, tags_of, weight_of, with
 from eligo.segments.pending import Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
 from eligo.segments.rule_table import RuleTable
-from eligo.segments.segment import Recipe
+from eligo.segments.segment import Recipe, Segment
 from eligo.spark.jobs import report
 from eligo.spark.memory import give_back
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
@@ -93,6 +94,13 @@ class Unit(msgspec.Struct, frozen=True):
     buckets: tuple[int, ...]  # rules in each
     examples: tuple[tuple[str, str], ...]  # the first rejects: id and message
     seconds: float
+
+
+class Built(msgspec.Struct, frozen=True):
+    """A shard, and how many of its rules look at each attribute."""
+
+    part: Part
+    naming: dict[str, int]
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -326,7 +334,13 @@ def build_shard(settings: Settings, job_path: str, first: float, stop: float) ->
         units=units_of(segment.table),
         positions=(first, stop),
     )
-    return msgspec.json.encode(part).decode()
+    return built(part, segment, recipe)
+
+
+def built(part: Part, segment: Segment, recipe: Recipe) -> str:
+    """What a task says of the shard that it made."""
+    naming = attribute_counts(segment.compiled, recipe.attributes.names)
+    return msgspec.json.encode(Built(part, naming)).decode()
 
 
 def units_of(table: RuleTable) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,9 +20,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from eligo.compile.signature import BUCKETS
-from eligo.errors import OptionError, RuleSyntaxError, RuleTypeError, SnapshotError
-from eligo.spark import changes
+from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
+from eligo.spark import changes, compacting
+from eligo.spark.arguments import check_choice, check_frame, check_session
 from eligo.spark.changes import Changed
+from eligo.spark.compacting import Renumbering
+from eligo.spark.compile import shards_of
 from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.published import Published, published
@@ -60,9 +63,10 @@ def update_rules(
                 the rules, and at least 10,000, are dead or in deltas
     """
     started = time.perf_counter()
-    if on_error not in ("collect", "raise"):
-        raise OptionError(f"on_error is 'collect' or 'raise', not {on_error!r}")
+    check_choice(on_error, "on_error", ("collect", "raise"))
+    check_choice(compact, "compact", (True, False, None))
     folder = versioned_folder(path)
+    changes_df = check_frame(changes_df, "changes_df")
     rows, id_type = rule_columns(changes_df, ("change",))
     session = changes_df.sparkSession
     check_once(session, folder, writing=True)
@@ -149,6 +153,7 @@ def _maker(changed: Changed) -> Callable[[int, Content | None], Content]:
             next_unit=parent.next_unit + 1,
             containing=changed.containing,
             attributes=changed.attributes,
+            naming=changed.naming,
             strings=changed.strings or parent.strings,
             shards=changed.shards,
             deltas=changed.deltas,
@@ -168,7 +173,7 @@ def next_version(parent: Content, **fields: Any) -> Content:
     return msgspec.structs.replace(parent, eligo=__version__, made=made, **fields)
 
 
-def _used(texts: dict[int, Any], parts: tuple[Part, ...]) -> dict[int, Any]:
+def _used(texts: dict[int, Any], parts: Sequence[Part]) -> dict[int, Any]:
     units = {unit for part in parts for unit in part.units}
     return {unit: table for unit, table in texts.items() if unit in units}
 
@@ -181,19 +186,24 @@ def is_due(content: Content) -> bool:
 
 
 def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Published:
-    """Make the shards of the rule set at `path` anew, a task each, and publish the same rules as a new version."""
+    """Make the shards of the rule set at `path` anew, a task each, and publish the same rules as a new version.
+
+    What only rules that are gone had named, strings and attributes, is left out.
+    """
     started = time.perf_counter()
+    session = check_session(session)
     folder = versioned_folder(path)
     with publishing(folder), hold(folder) as held, Staging.begin(folder) as staging:
         parent = held.content
         staged = str(staging.folder)
         version = parent.version
         check_once(session, folder, writing=True)
-        ranges = shards_anew(parent)
-        lines = run_tasks(
-            session, len(ranges), lambda shard: changes.compact_shard(folder, version, staged, *ranges[shard])
-        )
-        shards = tuple(msgspec.json.decode(line, type=Part) for line in lines if line)
+        ranges, parts = shards_anew(parent), len(parent.parts)
+        used = run_tasks(session, parts, lambda part: compacting.used(folder, version, staged, part))
+        (line,) = run_tasks(session, 1, lambda _: compacting.renumber(folder, version, staged, used))
+        tables = msgspec.json.decode(line, type=Renumbering)
+        lines = run_tasks(session, len(ranges), lambda i: compacting.compact(folder, version, staged, *ranges[i]))
+        shards, naming = shards_of(lines)
         if sum(part.rules for part in shards) != parent.rules:
             raise SnapshotError(
                 f"{folder}: version {version} has {parent.rules:,} rules, and its shards made anew "
@@ -202,10 +212,22 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
 
         def make(version: int, parent: Content | None) -> Content:
             assert parent is not None
-            texts = _used(parent.texts, shards)
-            return next_version(parent, shards=shards, deltas=(), dead=None, texts=texts, rejects=(), rejected=0)
+            return next_version(
+                parent,
+                lineage=staging.job,
+                attributes=tables.attributes,
+                naming=naming,
+                strings=tables.strings,
+                shards=tuple(shards),
+                deltas=(),
+                dead=None,
+                texts=_used(parent.texts, shards),
+                rejects=(),
+                rejected=0,
+            )
 
-        content = publish(staging, [part.segment.file for part in shards], make, expect_parent=parent.version)
+        files = [tables.strings.file, *(part.segment.file for part in shards)]
+        content = publish(staging, files, make, expect_parent=parent.version)
     done = published(folder, content, time.perf_counter() - started)
     log.info("version %d: %d shards made anew, %.1f s", done.version, done.shards, done.seconds)
     return done

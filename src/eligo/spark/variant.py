@@ -7,22 +7,24 @@
 What is at the end of a path is dealt out to columns of one attribute, one for each kind of value, null elsewhere: an
 event has the attribute in one of them. A dot leads from an object to its field, always.
 
-A number with a decimal point, which parse_json makes a decimal, is a float here. An object or binary data is no value
-that rules compare, and is refused; an array is several values, of one kind.
+A number with a decimal point, which parse_json makes a decimal, is an integer or a float as all decimals are. An object
+or binary data is no value that rules compare, and is refused; an array is several values, of one kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.compile import codes
 from eligo.compile.compiled import F64, I64, U8
+from eligo.compile.decimals import EXACT, scaled_entries
 from eligo.errors import EventError
+from eligo.language.decimals import number_of
 from eligo.spark.variant_kernels import (
     ARRAY,
     BOOLEAN,
@@ -42,9 +44,6 @@ from eligo.spark.variant_kernels import (
     gather,
     locate,
 )
-
-_EXACT: Final = 1 << 53  # all integers up to here are floats as well
-_POWERS: Final = np.array([float(10**n) for n in range(23)])  # of ten, as far as floats have them
 
 Masks = NDArray[np.bool_]
 
@@ -113,26 +112,28 @@ def _refuse(name: str, kind: U8, rows: I64, several: bool) -> None:
 
 
 def _settled(values: U8, kind: U8, number: I64, extra: I64) -> tuple[U8, I64, F64]:
-    """Floats of all sizes and decimals as 64-bit floats, in a column of their own."""
-    real = number.view(np.float64)
+    """Floats of all sizes and decimals as 64-bit floats, in a column of their own, or as integers."""
     short, small, large = kind == FLOAT, kind == DECIMAL, kind == LONG_DECIMAL
     if not (short.any() or small.any() or large.any()):
-        return kind, number, real
-    real = real.copy()
-    real[short] = number[short].astype(np.int32).view(np.float32)
-    exact = small & _is_exact(number) & (extra < len(_POWERS))  # then the quotient is the nearest float
-    real[exact] = number[exact] / _POWERS[extra[exact]]
-    for row in np.nonzero(small & ~exact)[0].tolist():
-        real[row] = float(Decimal(int(number[row])).scaleb(-int(extra[row])))
+        return kind, number, number.view(np.float64)
+    kind, keys = np.where(short, np.uint8(REAL), kind), number.copy()
+    keys.view(np.float64)[short] = number[short].astype(np.int32).view(np.float32)
+    found, keys[small], done = scaled_entries(number[small], extra[small])
+    kind[small] = np.where(found == codes.INTEGER, np.uint8(INTEGER), np.uint8(REAL))
+    large[np.nonzero(small)[0][~done]] = True
     for row in np.nonzero(large)[0].tolist():
-        unscaled = int.from_bytes(values[number[row] : number[row] + 16].tobytes(), "little", signed=True)
-        real[row] = float(Decimal(unscaled).scaleb(-int(extra[row])))
-    return np.where(short | small | large, np.uint8(REAL), kind), number, real
+        unscaled = int(number[row])
+        if not small[row]:
+            unscaled = int.from_bytes(values[unscaled : unscaled + 16].tobytes(), "little", signed=True)
+        decimal = number_of(Decimal(f"{unscaled}E-{int(extra[row])}"))  # scaleb would round to 28 digits
+        kind[row] = INTEGER if isinstance(decimal, int) else REAL
+        keys[row] = decimal if isinstance(decimal, int) else np.float64(decimal).view(np.int64)
+    return kind, keys, keys.view(np.float64)
 
 
 def _is_exact(number: I64) -> Masks:
     """Whether an integer is a float as well."""
-    return (number >= -_EXACT) & (number <= _EXACT)
+    return (number >= -EXACT) & (number <= EXACT)
 
 
 def _column(values: U8, family: int, mine: Masks, number: I64, extra: I64, real: F64) -> pa.Array:

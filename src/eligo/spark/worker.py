@@ -35,6 +35,7 @@ from eligo.spark.rule_sets import Source, opened
 from eligo.spark.variant import attribute_columns
 
 RANKED: Final = "ranked"
+ASIDE: Final = "eligo_set_aside"
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Plan:
     top_k: int | None = None
     tags: tuple[str, ...] | None = None
     variants: tuple[tuple[str, int, tuple[str, ...]], ...] = ()  # attributes in Variants: column, and keys in it
+    counts_aside: bool = False  # the answer has a column with the number of rules that are set aside, for `observe`
     files: Files | None = None  # the events are in files: what comes in are numbers of tasks
 
 
@@ -76,27 +78,27 @@ def _answers(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
                 continue
             version = _version(batch.column(plan.version_place))
             admit(plan.source.path, version, plan.version_least)
-        yield from answers(plan, version, batch, _events(plan, version, batch), pace)
+        yield from answers(plan, version, batch, events_of(plan, version, batch), pace)
 
 
-def _events(plan: Plan, version: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+def events_of(plan: Plan, version: int, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The columns that rules look at, by the names of the attributes; one may have several columns."""
-    columns = [batch.column(i) for _, i in plan.attributes]
-    names = [name for name, _ in plan.attributes]
-    if plan.variants:
-        multi = opened(plan.source, version, plan.integers).multi
-        for name, number, keys in plan.variants:
-            found = list(attribute_columns(name, batch.column(number), keys, name in multi))
-            columns += found
-            names += [name] * len(found)
-    return pa.RecordBatch.from_arrays(columns, names=names)
+    rules = opened(plan.source, version, plan.integers)
+    parts = [(name, batch.column(number)) for name, number in plan.attributes if name in rules.asked]
+    for name, number, keys in plan.variants:
+        if name in rules.asked:
+            columns = attribute_columns(name, batch.column(number), keys, name in rules.matcher.multi)
+            parts += ((name, column) for column in columns)
+    # A batch without columns would have no rows, and an event of which rules look at nothing is one all the same.
+    parts = parts or [("", pa.nulls(batch.num_rows))]
+    return pa.RecordBatch.from_arrays([column for _, column in parts], names=[name for name, _ in parts])
 
 
 def answers(
     plan: Plan, version: int, batch: pa.RecordBatch, events: pa.RecordBatch, pace: Pace | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The matches of some events; the columns to give back are the first ones of `batch`."""
-    view = opened(plan.source, version, plan.integers)._rules.view
+    view = opened(plan.source, version, plan.integers).matcher._rules.view
 
     def look(some: pa.RecordBatch) -> Iterator[Found]:
         if plan.output == RANKED:
@@ -185,6 +187,9 @@ def _match_type(plan: Plan) -> pa.DataType:
 def _batch(plan: Plan, version: int, columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
     if plan.version_column is not None:
         columns.append(arrow_of(np.full(rows, version, np.int64)))
+    if plan.counts_aside:
+        aside = opened(plan.source, version, plan.integers).aside.rules
+        columns.append(arrow_of(np.full(rows, aside, np.int64)))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -199,6 +204,8 @@ def answer_fields(plan: Plan) -> list[pa.Field]:
         del fields[1]
     if plan.version_column is not None:
         fields.append((plan.version_column, pa.int64()))
+    if plan.counts_aside:
+        fields.append((ASIDE, pa.int64()))
     return [pa.field(name, kind, nullable=False) for name, kind in fields]
 
 

@@ -25,6 +25,7 @@ from typing import Final
 
 import numpy as np
 
+from eligo.arguments import directory_path, flag, whole_number
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import U8, Arrays
 from eligo.compile.strings import Strings
@@ -66,11 +67,13 @@ def open_rules(path: str | PathLike[str], *, verify: bool = True, version: int |
 
     `version`: of a rule set with versions, one that is not the newest.
     """
-    if is_versioned(path):
-        return open_version(path, version, verify=verify)
-    if version is not None:
-        raise OptionError(f"{Path(path)}: is a plain snapshot, which has no versions; leave version={version} out")
-    return open_snapshot(path, verify=verify)
+    opened, verified = directory_path("path", path), flag("verify", verify)
+    number = None if version is None else whole_number("version", version)
+    if is_versioned(opened):
+        return open_version(opened, number, verify=verified)
+    if number is not None:
+        raise OptionError(f"{opened}: is a plain snapshot, which has no versions; leave version={number} out")
+    return open_snapshot(opened, verify=verified)
 
 
 def open_version(

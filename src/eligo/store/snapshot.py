@@ -36,6 +36,7 @@ from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
 from eligo.matcher import Matcher
 from eligo.options import differing
+from eligo.paths import local_path
 from eligo.segments.living.living import LivingSet
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import Rules
@@ -45,7 +46,7 @@ from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.manifest import sealed, unsealed
 from eligo.store.versions import is_versioned
 
-FORMAT = 5
+FORMAT = 6
 MANIFEST = "manifest.json"
 _OURS = re.compile(
     r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(manifest|strings|segment|living)-[0-9a-f]{32}\.tmp"
@@ -77,7 +78,7 @@ class Content(msgspec.Struct, frozen=True):
 
 def save(matcher: Matcher, path: str | PathLike[str]) -> None:
     """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile."""
-    directory = Path(path)
+    directory = Path(local_path(path))
     facts, attributes, strings, saved = _state(matcher)
     _make_directory(directory)
     with locked(directory):
@@ -156,7 +157,7 @@ def _living_shards(rules: LivingSet) -> Callable[[], Saved]:
 
 def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
     """The matcher that was saved there, memory-mapped. `verify` compares the checksums of all its arrays."""
-    directory = Path(path)
+    directory = Path(local_path(path))
     content, raw = _read_manifest(directory)
     try:
         strings = map_arrays(directory, content.strings, verify)

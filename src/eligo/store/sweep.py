@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from eligo.errors import OptionError, SnapshotError
+from eligo.paths import local_path
 from eligo.store.files import lock, sync_directory, turn
 from eligo.store.versions import (
     DATA,
@@ -45,9 +46,11 @@ def sweep(path: str | PathLike[str], *, keep: int = 2, grace: float = GRACE) -> 
     `keep`: so many of the newest versions stay, the current one among them. `grace`: seconds for which a superseded
     version stays nevertheless.
     """
-    if keep < 1 or grace < 0:
-        raise OptionError(f"keep is 1 or more and grace 0 or more, not {keep} and {grace}")
-    directory = Path(path)
+    if not isinstance(keep, int) or isinstance(keep, bool) or keep < 1:
+        raise OptionError(f"keep is a whole number of at least 1, not {keep!r:.60}")
+    if not isinstance(grace, int | float) or isinstance(grace, bool) or not grace >= 0:
+        raise OptionError(f"grace is a number of seconds, 0 or more, not {grace!r:.60}")
+    directory = Path(local_path(path))
     newest = current_version(directory)
     with turn(directory / LOCK) as alone:
         newest = current_version(directory)

@@ -47,7 +47,7 @@ from eligo.store.arrays import ArrayFile
 from eligo.store.files import lock
 from eligo.store.manifest import unsealed
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 CURRENT: Final = "CURRENT"
 VERSIONS: Final = "versions"
 DATA: Final = "data"
@@ -111,10 +111,17 @@ class Content(msgspec.Struct, frozen=True):
     rejected: int
     statistics: TableFile | None = None
     shard_bytes: int = 0  # about how large a shard is to be; 0: their number was given, and stays
+    naming: dict[str, int] | None = None  # attribute → how many living rules look at it; None: nobody counted
 
     @property
     def parts(self) -> tuple[Part, ...]:
         return self.shards + self.deltas
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The attributes that living rules look at; those of dead ones keep their numbers in `attributes`."""
+        naming = self.naming
+        return self.attributes if naming is None else tuple(name for name in self.attributes if naming.get(name, 0))
 
     def shard_positions(self) -> list[tuple[float, float]]:
         """From where to where each shard reaches: all together everywhere, so also over shards that came out empty."""

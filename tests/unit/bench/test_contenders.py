@@ -85,8 +85,8 @@ def test_they_say_it_of_many_rules(name: str, absent: str) -> None:
 
 
 def test_patterns_are_python_only() -> None:
-    rules = ["s like 'x%'", "not s like '_'", "s like 'a.c%'"]
-    events = pa.table({"s": ["x\ny", "a", None, "a.c", "abc"]})
+    rules = ["s like 'x%'", "not s like '_'", "s like 'a.c%'", "s like 'a!%!_!!' escape '!'"]
+    events = pa.table({"s": ["x\ny", "a", None, "a.c", "abc", "a%_!"]})
     work = prepared(rules, events)
     for name in ("dict", "lambdas"):
         contender = ready(name, work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -216,3 +217,60 @@ def test_a_pipe_that_closes_early(run: Run) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
+
+
+@pytest.mark.parametrize(
+    ("command", "redirected", "said"),
+    [
+        ("match rules.ndjson events.ndjson", ">&-", "standard output is closed"),
+        ("match rules.ndjson events.ndjson", "<&- >&-", "standard output is closed"),
+        ("match rules.ndjson events.ndjson", ">/dev/full", "No space left"),
+        ("match rules.ndjson events.ndjson --output-format parquet", ">&-", "standard output is closed"),
+        ("indexes", ">&-", "standard output is closed"),
+        ("--version", ">&-", "standard output is closed"),
+        ("--version", ">/dev/full", "No space left"),
+        ("--version", ">&- 2>&-", ""),
+    ],
+)
+def test_a_standard_output_that_cannot_be_written_is_told_in_one_line(
+    rules: str, events: str, command: str, redirected: str, said: str
+) -> None:
+    program = f"{shlex.quote(sys.executable)} -c 'from eligo.cli import main; main()' {command} {redirected}"
+    done = subprocess.run(["sh", "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    if said:
+        assert done.stderr.startswith("eligo: ")
+        assert said in done.stderr
+    assert done.stderr.count("\n") == bool(said)
+
+
+def test_an_output_file_needs_no_standard_output(rules: str, events: str) -> None:
+    program = f"{shlex.quote(sys.executable)} -c 'from eligo.cli import main; main()'"
+    done = subprocess.run(["sh", "-c", f"{program} match {rules} {events} -o out.ndjson >&-"], capture_output=True)
+    assert done.returncode == 0
+    assert Path("out.ndjson").read_text().count("\n") == len(EXPECTED)
+
+
+def test_an_object_in_json_or_parquet_is_there_without_being_a_value(run: Run) -> None:
+    ndjson(
+        "rules.ndjson",
+        [{"id": rule, "expression": rule} for rule in ("a is null", "a is not null", "a != 1", "a.b = 1")],
+    )
+    nested: list[dict[str, object]] = [{"a": {"b": 1}}, {"a": None}, {"a": {"b": 2}}]
+    ndjson("events.ndjson", nested)
+    pq.write_table(pa.Table.from_pylist(nested), "events.parquet")
+    wanted = [
+        (0, "a is not null"),
+        (0, "a != 1"),
+        (0, "a.b = 1"),
+        (1, "a is null"),
+        (2, "a is not null"),
+        (2, "a != 1"),
+    ]
+    for events in ("events.ndjson", "events.parquet"):
+        done = run("match", "rules.ndjson", events)
+        assert (done.code, done.rows) == (0, wanted), done.err
+        checked = run("check", "rules.ndjson", "--events", events)
+        assert "compared with numbers (rule a != 1), but events hold objects" in checked.text
+    explained = run("explain", "rules.ndjson", '{"a": {"b": 1}}', "--rule", "a != 1")
+    assert (explained.code, "matches" in explained.text) == (0, True)

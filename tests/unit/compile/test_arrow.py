@@ -94,17 +94,13 @@ def test_more_rows_than_one_slice() -> None:
     ("values", "kind"),
     [
         ([3, None], pa.int8()), ([3, None], pa.uint64()), ([3, None], pa.float32()), ([3, None], pa.float16()),
-        ([3], pa.decimal128(5)),
+        ([3, None], pa.decimal128(5)),
     ],
 )  # fmt: skip
 def test_kinds_of_numbers(values: list[Any], kind: pa.DataType) -> None:
     m = matcher()
     array = pa.array(np.array([3, 0], np.float16)) if kind == pa.float16() else pa.array(values, kind)
-    if pa.types.is_decimal(kind):
-        with pytest.raises(eligo.EventError, match="decimal"):
-            m.match_batch(pa.table({"n": array}))
-    else:
-        assert (0, "int") in pairs(m.match_batch(pa.table({"n": array})))
+    assert (0, "int") in pairs(m.match_batch(pa.table({"n": array})))
 
 
 @pytest.mark.parametrize(
@@ -282,8 +278,6 @@ def test_null_lists_with_something_under_them() -> None:
         ("t", pa.array([-(2**63)], pa.int64()).cast(pa.timestamp("s"))),
         ("m", pa.array([[(b"\xff", 1)]], pa.map_(pa.binary(), pa.int64()))),
         ("m", pa.array([[(1, 1)]], pa.map_(pa.int64(), pa.int64()))),
-        ("n", pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))),
-        ("n", pa.array([{"x": 1}])),
         ("n", pa.array([5], pa.duration("s"))),
     ],
 )
@@ -330,3 +324,98 @@ def test_rules_as_a_data_frame_with_mixed_values() -> None:
 def test_what_is_not_many_events(given: Any) -> None:
     with pytest.raises(eligo.EventError, match="many events are"):
         matcher().match_batch(given)
+
+
+def strings_with(wrong: bytes, kind: pa.DataType | None = None) -> pa.Array:
+    """The strings "x", "é" and one of these bytes, which Arrow does not look at."""
+    data = "xé".encode() + wrong
+    offsets = np.array([0, 1, 3, 3 + len(wrong)], np.int32)
+    column = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return column if kind is None else column.cast(kind)
+
+
+@pytest.mark.parametrize("wrong", [b"\xff", b"a\xc3", b"\xa9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf5\x80\x80\x80"])
+def test_a_string_that_is_no_utf8_is_named_by_column_and_row(wrong: bytes) -> None:
+    m = eligo.Matcher(multi=["l"])
+    m.add_many(enumerate(["s = 'x'", "u.s = 'x'", "l = 'x'", "m.k = 'x'", "m.x = 'y'", "p like '%x%'"]))
+    texts = strings_with(wrong)
+    ends = pa.array([0, 1, 1, 3], pa.int32())
+    encoded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), texts)
+    cases: list[tuple[str, str, int]] = [("s", "a string", 2), ("p", "a string", 2), ("u.s", "a string", 2)]
+    columns = {
+        "s": [texts, texts.cast(pa.large_string()), texts.cast(pa.string_view()), encoded, texts.slice(1)],
+        "p": [texts],
+        "u.s": [pa.StructArray.from_arrays([texts], ["s"])],
+        "l": [pa.ListArray.from_arrays(ends, texts)],
+        "m.k": [pa.MapArray.from_arrays(ends, pa.array(["k", "j", "k"]), texts)],
+        "m": [pa.MapArray.from_arrays(ends, texts, pa.array(["y", "y", "y"]))],
+    }
+    cases += [("l", "a string", 2), ("m.k", "a string", 2), ("m", "a key", 2)]
+    for name, what, row in cases:
+        for column in columns[name]:
+            at = row - 1 if column.offset else row
+            with pytest.raises(eligo.EventError, match=f"event {at}: attribute '{name}' holds {what} that is no valid"):
+                m.match_batch(pa.table({name.split(".")[0]: column}))
+    nothing = pa.Array.from_buffers(pa.string(), 3, [pa.py_buffer(b"\x03"), *texts.buffers()[1:]])
+    assert nothing.null_count == 1
+    assert pairs(m.match_batch(pa.table({"s": nothing, "unused": texts}))) == [(0, 0)]  # nobody looks under a null
+
+
+def test_texts_that_are_valid_only_together_are_refused() -> None:
+    offsets = np.array([0, 1, 2], np.int32)
+    column = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer("é".encode())])
+    with pytest.raises(eligo.EventError, match="event 0: attribute 's'"):
+        matcher().match_batch(pa.table({"s": column}))
+
+
+def test_string_views_anywhere() -> None:
+    view = pa.string_view()
+    m = eligo.Matcher(multi=["l", "m.l"])
+    m.add_many(enumerate(["s = 'x'", "u.s = 'x'", "l = 'x'", "m.k = 'x'", "m.u.s = 'x'", "m.m.k = 'x'", "m.l = 'x'"]))
+    columns: list[tuple[str, Any, pa.DataType]] = [
+        ("s", "x", view),
+        ("u", {"s": "x"}, pa.struct([("s", view)])),
+        ("l", ["x"], pa.list_(view)),
+        ("m", [("j", "z"), ("k", "x")], pa.map_(view, view)),
+        ("m", [("u", {"s": "x"})], pa.map_(view, pa.struct([("s", view)]))),
+        ("m", [("m", [("k", "x")])], pa.map_(view, pa.map_(view, view))),
+        ("m", [("l", ["x"])], pa.map_(pa.string(), pa.large_list(view))),
+    ]
+    for rule, (name, value, kind) in enumerate(columns):
+        column = pa.array([None, value, None, value], kind)
+        for table in (
+            pa.table({name: column}),
+            pa.table({name: pa.chunked_array([column.slice(0, 1), column.slice(1)])}),
+        ):
+            assert pairs(m.match_batch(table)) == [(1, rule), (3, rule)]
+
+
+@pytest.mark.parametrize("absent", ["fails", "classical"])
+def test_structs_and_maps_are_objects_where_rules_name_the_whole(absent: Any) -> None:
+    m = eligo.Matcher(absent=absent, multi=["l"])
+    rules = ["{} is null", "{} is not null", "{} = true", "{} != true", "{} = 1", "{} != 1", "not {} like '%'", "{}.b = 1",
+             "{}.b is null", "{}.b != 1", "{}.b.c = 2", "{}.b.c is null"]  # fmt: skip
+    m.add_many(enumerate(rule.format(name) for name in ("a", "l") for rule in rules))
+    deep = pa.struct([("b", pa.struct([("c", pa.int64())]))])
+    columns: list[tuple[str, pa.DataType, list[Any]]] = [
+        ("a", pa.struct([("b", pa.int64())]), [{"b": 1}, {"b": None}, None, {"b": 2}]),
+        ("a", deep, [{"b": {"c": 2}}, {"b": {"c": None}}, {"b": None}, None]),
+        ("a", pa.map_(pa.string(), pa.int64()), [{"b": 1}, {}, None, {"z": 1}]),
+        ("a", pa.map_(pa.string(), deep.field(0).type), [{"b": {"c": 2}}, {}, None, {"b": None}]),
+        ("l", pa.struct([("b", pa.int64())]), [{"b": 1}, None]),
+        ("l", pa.list_(pa.struct([("b", pa.int64())])), [[{"b": 1}], [None], [], None]),
+        ("l", pa.list_(pa.map_(pa.string(), pa.int64())), [[{"b": 1}, {}], None]),
+    ]
+    for name, kind, values in columns:
+        items = [list(value.items()) if pa.types.is_map(kind) and value is not None else value for value in values]
+        if pa.types.is_list(kind) and pa.types.is_map(kind.value_type):
+            items = [None if value is None else [list(one.items()) for one in value] for value in values]
+        column = pa.array(items, kind)
+        expected = one_by_one(m, [{name: value} for value in values])
+        assert pairs(m.match_batch(pa.table({name: column}))) == expected, kind
+        assert pairs(m.match_batch(pa.table({name: pa.concat_arrays([column, column]).slice(len(column))}))) == expected
+    n = eligo.Matcher()
+    n.add("r", "a.a is null")
+    struct = pa.array([{"a": None}, {"a": {"b": 1}}], pa.struct([("a", pa.struct([("b", pa.int64())]))]))
+    with pytest.raises(eligo.EventError, match=r"event 1: attribute 'a\.a' is given twice"):
+        n.match_batch(pa.table({"a": struct, "a.a": pa.array([1, 2])}))

@@ -300,7 +300,7 @@ def test_wrong_visits_are_told(exchange: Exchange, visits: Any, reason: str) -> 
     ("wrong", "kind", "reason"),
     [
         (lambda x: x.add_node("P", "publisher"), GraphError, "already"),
-        (lambda x: x.add_node("N", "broker"), eligo.OptionError, "publisher, intermediary, advertiser"),
+        (lambda x: x.add_node("N", "broker"), eligo.OptionError, "'publisher', 'intermediary' or 'advertiser'"),
         (lambda x: x.add_node("", "publisher"), eligo.OptionError, "not empty"),
         (lambda x: x.add_node(5, "publisher"), eligo.OptionError, "name is a string"),
         (lambda x: x.add_node("\ud800", "publisher"), eligo.OptionError, "valid Unicode"),

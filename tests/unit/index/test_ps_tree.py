@@ -18,7 +18,7 @@ from eligo.errors import DuplicateRuleError, EventError, LimitError, RuleTypeErr
 from eligo.index.dynamic.heap import FREE, USED
 from eligo.index.ps_tree.attribute import AttributeTree, elements
 from eligo.index.ps_tree.single import LARGEST, LEAST, PsTree
-from eligo.language.reference import Moment, samples
+from eligo.language.reference import Moment, operand_edges, samples
 from eligo.language.reference import matches as holds
 from eligo.language.tree import Predicate, Value
 
@@ -291,7 +291,7 @@ predicates = st.one_of(
 
 
 def values_around(predicates: list[Predicate]) -> list[Value]:
-    operands = [value for predicate in predicates for value in predicate.values]
+    operands = [value for predicate in predicates for value in operand_edges(predicate)]
     return [value for value in samples(operands) if not isinstance(value, Moment)]
 
 

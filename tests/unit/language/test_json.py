@@ -23,6 +23,7 @@ GOOD = [
     ({"attr": "x", "op": "not between", "value": [1, 2]}, "x not between 1 and 2"),
     ({"attr": "x", "op": "like", "value": "Sun%"}, "x like 'Sun%'"),
     ({"attr": "x", "op": "not like", "value": "Sun%"}, "x not like 'Sun%'"),
+    ({"attr": "x", "op": "like", "value": r"10\%"}, r"x like '10\%'"),
     ({"attr": "x", "op": "is null"}, "x is null"),
     ({"attr": "x", "op": "is not null", "value": None}, "x is not null"),
     ({"attr": "x", "op": "contains any", "value": [1]}, "x contains any (1)"),
@@ -77,6 +78,10 @@ BAD = [
     (leaf(**{"and": []}), "$", "beside", ""),
     (leaf(value=1), "$", 'needs an "op"', ""),
     (leaf(op="="), "$", 'needs a "value"', ""),
+    (leaf(op="ilike", value="x%"), "$.op", "unknown operator 'ilike'", "lower-case"),
+    (leaf(op="regexp", value="x"), "$.op", "unknown operator 'regexp'", "no regular expressions"),
+    (leaf(op="===", value=1), "$.op", "unknown operator '==='", "write '='"),
+    (leaf(op="gte", value=1), "$.op", "unknown operator 'gte'", "write '>='"),
     (leaf(op="betwen", value=[1, 2]), "$.op", "unknown operator 'betwen'", "did you mean 'between'?"),
     (leaf(op=5, value=1), "$.op", "an operator is a string", ""),
     (leaf(op="in", value="US"), "$.value", "takes a list", "in a list"),
@@ -107,11 +112,13 @@ WRONG_KIND = [
     (leaf(op="<", value=float("inf")), "$.value", "infinity", "one-sided"),
     (leaf(op="<", value=True), "$.value", "Booleans", ""),
     (leaf(op="like", value=5), "$.value", "takes a string", ""),
+    (leaf(op="not like", value="a\\b"), "$.value", "stands before 'b'", r"write \\"),
     (leaf(op="in", value=[1, None]), "$.value[1]", "null", ""),
     ({"or": [True, leaf(op="between", value=[1, "a"])]}, "$.or[1].value[1]", "two kinds", ""),
     (leaf(op="in", value=[{"date": "2026-02-30"}]), "$.value[0]", "not a date", ""),
     (leaf(op="=", value={"timestamp": 5}), "$.value", "as a string", ""),
     ({"not": P("x", "<", (True,))}, "$.not", "Booleans", ""),
+    ({"not": P("x", "like", ("\\",))}, "$.not", "last character", ""),
 ]
 
 

@@ -28,6 +28,7 @@ CANONICAL = [
     "x not between 'a' and 'b'",
     "x like 'it''s%'",
     "x not like ''",
+    r"x like '\%\_\\%' and x not like '\\'",
     "x is null or x is not null",
     "x contains any (1) and x contains all (1)",
     "x contains none (1) and x not contains all (1)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_a_machine_that_sees_an_old_file_waits(made: Maker, monkeypatch: pytest.
 
     monkeypatch.setattr(versions.time, "sleep", sleep)
     (path / "CURRENT").write_text(current_line(2) + "\n")
-    assert len(opened(Source(str(path)), 3, False)) == 42
+    assert len(opened(Source(str(path)), 3, False).matcher) == 42
     assert len(slept) == 3
     with pytest.raises(SnapshotError, match="no version 4, the newest is 3"):
         hold(path, 4)
@@ -108,11 +109,15 @@ def test_a_shard_is_gone_before_the_next_is_opened(made: Maker, monkeypatch: pyt
     ],
     ids=["struct", "map", "variant"],
 )
-def test_the_remedy_for_an_attribute_that_is_not_sent(kind: object, remedy: str, made: Maker) -> None:
+def test_rules_on_an_attribute_that_is_not_sent_are_set_aside_with_the_remedy(
+    kind: object, remedy: str, made: Maker, caplog: pytest.LogCaptureFixture
+) -> None:
     pytest.importorskip("pyspark")
     fields = [{"name": "user", "type": kind, "nullable": True, "metadata": {}}]
     schema = json.dumps({"type": "struct", "fields": fields})
     source = Source(str(made.path), schema=schema, sent=frozenset({"x"}))
-    opened(source, 1, False)
-    with pytest.raises(SnapshotError, match=f"looks at 'user.age'.*start it again.*{remedy}"):
-        opened(source, 2, False)
+    assert opened(source, 1, False).aside.rules == 0
+    found = opened(source, 2, False)
+    assert re.search(f"1 of .*'user.age' is in the events.*start it again.*{remedy}", caplog.text)
+    assert (found.aside.rules, "user.age" in found.asked) == (1, False)
+    assert found.matcher.match({"user.age": 50, "x": 1}) == found.matcher.match({"x": 1})

@@ -50,6 +50,17 @@ def test_kinds_of_values() -> None:
     assert found(texts, "a") == values
     assert [type(value) for value in found(texts, "a")] == [type(value) for value in values]
     assert found(["123456789012345678901"]) == [123456789012345678901.0]
+    whole = ["9007199254740993.0", "1152921504606846977.000", "-9223372036854775808.00000000000000000000", "3.0"]
+    assert found(whole) == [2**53 + 1, 2**60 + 1, -(2**63), 3]  # decimals, exact where they fit 64 bits
+    assert found([f'{{"a": [{text}]}}' for text in whole], "a", several=True) == [
+        [2**53 + 1],
+        [2**60 + 1],
+        [-(2**63)],
+        [3],
+    ]
+    # A digit beyond the 28 of Python's context decides which float is the nearest.
+    assert found(["1.0000000000000001110223024625156540424", "1.00000000000000011102230246251565404235"]) == [
+        1.0000000000000002, 1.0]  # fmt: skip
 
 
 def test_paths() -> None:

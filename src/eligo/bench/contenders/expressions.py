@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from eligo.bench.contenders.base import UnfitError
 from eligo.language.normalize.negation import push_negation
+from eligo.language.patterns import pieces
 from eligo.language.tree import And, Constant, Node, Or, Predicate, Value
 
 KINDS = ("number", "float", "string", "boolean", "time")
@@ -181,8 +182,9 @@ class Python(Dialect):
         return f"{subject} in {{{', '.join(map(self.literal, values))}}}"  # which Python makes a constant set
 
     def like(self, subject: str, pattern: str) -> str:
-        parts = {"%": ".*", "_": "."}
-        return f"fits({''.join(parts.get(c, re.escape(c)) for c in pattern)!r}, {subject}, 16) is not None"
+        wildcards = {"%": ".*", "_": "."}
+        expression = "".join(wildcards[c] if wild else re.escape(c) for c, wild in pieces(pattern))
+        return f"fits({expression!r}, {subject}, 16) is not None"
 
     def predicate(self, p: Predicate) -> str:
         # None equals no operand, so the commonest two tests need no word on absence.

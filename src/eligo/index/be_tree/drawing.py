@@ -40,6 +40,7 @@ from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TIME
 from eligo.jit import kernel
 
+_BOOLEANS = ("false", "true", "an object")
 _KINDS = {NUMBER: "a number", BOOLEAN: "a Boolean", TIME: "a time", STRING: "a string", ANY: "there"}
 _LISTED = 4  # strings of a bucket that are named
 _BAR = 40  # characters of the longest bar
@@ -238,7 +239,7 @@ def values_of(name: str, kind: int, low: int, high: int, strings: Strings) -> st
         rest = f", … {last - first + 1 - len(some):,} more" if last - first + 1 > len(some) else ""
         return f"{name} in ({', '.join(some)}{rest})"
     if kind == BOOLEAN:
-        return f"{name} is {'true' if low > 0 else 'false' if high < 1 else 'true or false'}"
+        return f"{name} is {' or '.join(_BOOLEANS[max(low, 0) : high + 1])}"
     if kind == NUMBER:
         least, above = _number(low), _number(high + 1)
         if low == high or f"{least:.6g}" == f"{above:.6g}":

@@ -8,6 +8,7 @@ from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
+from eligo.compile.like import like
 from eligo.index.dynamic.line import BITS, MAX, MIN, STRING, high_at, low_at, place_of
 from eligo.index.dynamic.rows import (
     ASK,
@@ -65,7 +66,10 @@ def compare_texts(strings, number, e, row):  # type: ignore[no-untyped-def]
 
 @inline
 def above(words, at, kind, key, strings, e):  # type: ignore[no-untyped-def]
-    """Whether an event's value (kind and key as encoded) lies above the cut words[at:at+3]."""
+    """Whether an event's value (kind and key as encoded) lies above the cut words[at:at+3].
+
+    A string comes with its bytes, because `Index.text_attributes` names the attribute of every such check.
+    """
     cut, cut_key, cut_key2 = words[at], words[at + 1], words[at + 2]
     own = 0 if kind == codes.RAW_FLOAT else codes.STRING >> 2 if kind == codes.TEXT else kind >> 2
     if cut >> 2 != own or cut & 3 == 0:
@@ -79,12 +83,8 @@ def above(words, at, kind, key, strings, e):  # type: ignore[no-untyped-def]
         return ordered_float(key) >= cut_key2
     if own < codes.STRING >> 2:
         return key >= cut_key
-    number = e.text_number[key] if kind == codes.TEXT else key
-    if number == cut_key >> 1:
+    if e.text_number[key] == cut_key >> 1:
         return cut_key & 1 == 0
-    if kind != codes.TEXT:
-        # Only equality is asked of this attribute, and the strings differ; nothing but "" has no cut before it.
-        return strings.begin[cut_key >> 1] == strings.end[cut_key >> 1]
     return compare_texts(strings, cut_key >> 1, e, key) < 0
 
 
@@ -113,41 +113,6 @@ def before(words, at, e, r, side, strings, rule_first):  # type: ignore[no-untyp
     else:
         order = (x > x2) - (x < x2)
     return order < 0 if rule_first else order > 0
-
-
-@inline
-def like_text(strings, number, e, row):  # type: ignore[no-untyped-def]
-    """SQL's LIKE over UTF-8, as in compile/predicates.py, with the pattern in the string table."""
-    data, text = strings.data, e.text
-    at, stop = strings.begin[number], strings.end[number]
-    i, end = e.text_low[row], e.text_high[row]
-    star, resume = np.int64(-1), np.int64(0)
-    while i < end:
-        matched = False
-        if at < stop and data[at] == 37:  # %
-            star, resume = at, i
-            at += 1
-            continue
-        if at < stop and data[at] == 95:  # _
-            if text[i] & 0xC0 != 0x80:  # not in the middle of a character
-                i += 1
-                while i < end and text[i] & 0xC0 == 0x80:
-                    i += 1
-                at += 1
-                matched = True
-        elif at < stop and data[at] == text[i]:
-            i += 1
-            at += 1
-            matched = True
-        if not matched:
-            if star < 0:
-                return False
-            resume += 1
-            i = resume
-            at = star + 1
-    while at < stop and data[at] == 37:
-        at += 1
-    return at == stop
 
 
 @inline
@@ -233,8 +198,13 @@ def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
                 break
         if good and flags & codes.RESIDUAL:
             # Values of another kind match no pattern; a range of strings never comes here (the encoder refuses it).
-            text = source >= 0 and e.meta[source] & 255 == codes.TEXT
-            matched = text and like_text(strings, words[at + 3], e, e.key[source])
+            matched = False
+            if source >= 0 and e.meta[source] & 255 == codes.TEXT:
+                pattern, row = words[at + 3], e.key[source]
+                matched = like(
+                    strings.data, strings.begin[pattern], strings.end[pattern],
+                    e.text, e.text_low[row], e.text_high[row],
+                )  # fmt: skip
             good = matched != (flags & codes.RESIDUAL_NEGATED != 0)
         return good
     if kind != s.entry_kind[j]:

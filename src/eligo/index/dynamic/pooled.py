@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from eligo.compile.compiled import I64, Arrays
+from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
@@ -16,7 +16,7 @@ from eligo.index.base import Scratch
 from eligo.index.dynamic.asking import make_string_handle
 from eligo.index.dynamic.sight import no_key_sight
 from eligo.index.dynamic.verifying import EVENTS_SEARCHED
-from eligo.index.dynamic.writing import rows_of
+from eligo.index.dynamic.writing import rows_of, text_attributes_of
 from eligo.index.native import NativeIndex
 
 _FEW_ATTRIBUTES, _FEW_ENTRIES = 1024, 64  # for which all searches of a thread share one sight
@@ -96,6 +96,11 @@ class PooledIndex(NativeIndex):
 
     def arrays(self) -> Arrays:
         return self.pools.arrays()  # type: ignore[no-any-return]
+
+    def text_attributes(self, conjunctions: Conjunctions) -> I32:
+        by_rows = text_attributes_of(conjunctions.compiled, len(conjunctions.spaces.space_count))
+        by_rows[super().text_attributes(conjunctions)] = True
+        return np.nonzero(by_rows)[0].astype(np.int32)
 
     def scratch(self) -> Any:
         made = self.scratch_type()

@@ -177,4 +177,4 @@ def high_coordinate(kind, key, key2):  # type: ignore[no-untyped-def]
         return key - 1
     if kind == codes.STRING_CUT:
         return key >> 1
-    return np.int64(1) if kind == codes.START_TIME else np.int64(MAX)
+    return np.int64(codes.OBJECT) if kind == codes.START_TIME else np.int64(MAX)

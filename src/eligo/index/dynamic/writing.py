@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Compiled
@@ -110,6 +111,26 @@ def form_of(p, flags, run_offsets, low_kind, low_key, low_key2, high_kind, high_
         if kind == STRING and (from_kind != low_kind[r + 1] or from_key >> 1 != low_key[r + 1] >> 1):
             return ASK, ANY, 0
     return (OUTSIDE, kind, 0) if gaps == 1 else (EXCEPT, kind, gaps)
+
+
+def text_attributes_of(compiled: Compiled, attributes: int) -> NDArray[np.bool_]:
+    """Of each attribute, whether the rows of these rules ask its strings for their bytes."""
+    wanted = np.zeros(attributes, np.bool_)
+    mark_text_attributes(
+        compiled.attribute, compiled.flags, compiled.run_offsets, compiled.low_kind, compiled.low_key,
+        compiled.low_key2, compiled.high_kind, compiled.high_key, compiled.high_key2, wanted,
+    )  # fmt: skip
+    return wanted
+
+
+@kernel
+def mark_text_attributes(  # type: ignore[no-untyped-def]
+    attribute, flags, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2, wanted
+):
+    for p in range(len(attribute)):
+        shape, kind, _ = form_of(p, flags, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2)
+        if shape == ASK and kind in (STRING, ANY):
+            wanted[attribute[p]] = True
 
 
 @inline

@@ -7,7 +7,7 @@ from its neighbours. What lies behind an element is a layer (texts.py).
     kind       first      then
     number     NUMBER     the float at or below it, as 64 bits in its order (sign, exponent and mantissa of the paper)
                           how far above it: of integers beyond 2^53, which lie between two floats
-    Boolean    BOOLEAN    0, 1
+    Boolean    BOOLEAN    0, 1; an object, which no predicate names: 2
     time       TIME       microseconds since 1970
     string     STRING     seven bytes of UTF-8 and how many there are, and more follow; the next seven …
 
@@ -25,7 +25,7 @@ values are one space. Absent values satisfy nothing. Lists here are Python's: ps
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -57,6 +57,7 @@ from eligo.language.values import (
     INT_MAX,
     INT_MIN,
     NUMBER,
+    OBJECT,
     STRING,
     TIME,
     Cut,
@@ -246,6 +247,8 @@ def elements(value: Any) -> Iterator[int]:
     """A value as positions, each within the layer behind the one before."""
     if isinstance(value, bool):
         yield from (BOOLEAN, int(value))
+    elif isinstance(value, Mapping):
+        yield from (BOOLEAN, OBJECT)
     elif isinstance(value, str):
         yield from (STRING, *slices(value))
     elif isinstance(value, date):

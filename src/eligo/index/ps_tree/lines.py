@@ -7,7 +7,7 @@ that some rule names would cut all ranges across it, and their rules would have 
     form                        positions                                             spaces
     PRESENT                     0: the attribute is there                              one
     WHOLE, FLOAT, TIME,         half the place on the short line (dynamic/line.py);    values that rules name
-    BOOLEAN, NAMED              ordered bits of a float; microseconds; 0 or 1; number of a string
+    BOOLEAN, NAMED              ordered bits of a float; microseconds; 0, 1 or 2; number of a string
     …_FINE, …_COARSE            as above, of numbers and times                         ranges (spaces.py)
     TEXT                        the string itself, in layers of seven bytes (texts.py) ranges
 

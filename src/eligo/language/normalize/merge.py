@@ -13,8 +13,10 @@ left alone: `a >= 10 and a <= 30` may be met by two values, one for each bound.
 from __future__ import annotations
 
 from eligo.language.normalize.context import Context
+from eligo.language.patterns import like_prefix
 from eligo.language.tree import ALWAYS, NEVER, And, Node, Or, Predicate, Value, with_children
 from eligo.language.values import (
+    BOOLEAN,
     EVERYTHING,
     NOTHING,
     Cut,
@@ -24,7 +26,6 @@ from eligo.language.values import (
     complement,
     is_residual,
     kind_of,
-    like_prefix,
     positive_set,
     union,
 )
@@ -115,6 +116,8 @@ def _say(attribute: str, values: ValueSet, bounds: dict[Cut, Bound]) -> list[Pre
     if len(values) > 1:
         return None
     (low, high) = values[0]
+    if low[0] == BOOLEAN:
+        return None  # Booleans have no order to say it in
     at_start = len(low) == 1 and low not in bounds
     at_end = len(high) == 1 and high not in bounds
     # One run within one kind: from its start, to its end, or between two bounds.

@@ -1,0 +1,120 @@
+"""Arguments of public functions, checked once, where they come in.
+
+Each check returns the argument as the code behind it wants it, or raises an `OptionError`: one sentence that names the
+argument, what it may be, and what was given.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Collection, Iterable, Mapping
+from operator import index
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eligo.errors import OptionError
+from eligo.paths import local_path
+
+MOST = 2**63 - 1  # what a limit beyond 64 bits is cut to: no rule set has more rules
+
+
+def shown(value: object, most: int = 60) -> str:
+    """A value as a message shows it: its repr, cut to a length. A repr that fails is replaced by the type's name."""
+    try:
+        text = repr(value)
+    except Exception:  # of a foreign class, or of an integer of more digits than Python writes
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def whole_number(name: str, value: object, least: int = 0) -> int:
+    """An integer of at least `least`, NumPy's among them; a Boolean is none."""
+    try:
+        number = index(value) if not isinstance(value, bool | np.bool_) else None  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or number < least:
+        raise OptionError(f"{name} is a whole number of {least} or more, not {shown(value)}")
+    return min(number, MOST)
+
+
+def flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{name} is True or False, not {shown(value)}")
+    return bool(value)
+
+
+def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        *others, last = map(repr, choices)
+        raise OptionError(f"{name} is {', '.join(others)} or {last}, not {shown(value)}")
+    return value
+
+
+def text(name: str, value: Any, what: str = "a string") -> str:
+    if not isinstance(value, str):
+        raise OptionError(f"{name} is {what}, not {shown(value)}")
+    return value
+
+
+def names(name: str, value: object, what: str = "a list of strings of valid Unicode") -> tuple[str, ...]:
+    """Several strings of valid Unicode, in any iterable that is no mapping and no string itself."""
+    given = _items(value)
+    if given is None or not all(isinstance(one, str) and is_unicode(one) for one in given):
+        raise OptionError(f"{name} is {what}, not {shown(value if given is None else list(given))}")
+    return tuple(map(str.__str__, given))  # NumPy's strings, and those of an Enum, as Python's own
+
+
+def tag_names(name: str, value: object) -> tuple[str, ...]:
+    """Tags: a list of strings, or one string in which `;` separates them, as in a cell of a CSV file."""
+    if isinstance(value, str):
+        value = [tag for part in value.split(";") if (tag := part.strip())]
+    return names(name, value, "a list of strings of valid Unicode, or one string with ; between its tags")
+
+
+def directory_path(name: str, value: object) -> Path:
+    """A path of the file system, given as a string, an `os.PathLike` of one, or a file: URL."""
+    given = local_path(value, name)
+    try:
+        os.lstat(given)
+    except UnicodeEncodeError:
+        raise OptionError(f"{name} is no valid Unicode text (a lone surrogate): {shown(value)}") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise OptionError(f"{name} is longer than this system allows: {shown(value)}") from None
+    return Path(given)
+
+
+def plain_id(value: Any) -> Any:
+    """An id of NumPy's, or of a subclass of int or str, as Python's own; anything else, Booleans too, as it is."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    return index(value) if isinstance(value, int | np.integer) else value
+
+
+def is_unicode(value: str) -> bool:
+    """Whether a string is valid Unicode: without lone surrogates."""
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _items(value: object) -> tuple[Any, ...] | None:
+    """What an iterable holds; None for what is no list of things."""
+    if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
+        return None
+    try:
+        return tuple(value)
+    except Exception:  # whatever a foreign iterable raises
+        return None

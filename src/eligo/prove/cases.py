@@ -1,0 +1,261 @@
+"""A case: steps on a matcher, run beside a model that knows nothing but the reference.
+
+    Add, Remove, AddMany, Observe, Reopen    change the rules, or the container that they lie in
+    Match, Batch, Top, TopBatch, Rules       ask, and compare with the model
+
+`run` gives the first difference, if there is one. What a matcher raises is a difference as well.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+import eligo
+from eligo.language.normalize import normalize
+from eligo.language.ranges import Range
+from eligo.language.reference import matches, multi_valued
+from eligo.language.tree import Node
+from eligo.prove.tables import Column, table_of
+
+Event = Mapping[str, Any]
+Ask = Callable[[Node, Event, str, frozenset[str]], bool]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The matcher that a case runs on."""
+
+    index: str
+    evaluator: str
+    absent: Literal["fails", "classical"] = "fails"
+    multi: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def matcher(self) -> eligo.Matcher:
+        return eligo.Matcher(self.index, self.evaluator, self.absent, self.multi, options=self.options or None)
+
+    def __str__(self) -> str:
+        return f"{self.index} × {self.evaluator}, absent={self.absent!r}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule to add. `expression` is a tree, or a text that cannot be read."""
+
+    id: int
+    expression: Node | str
+    weight: float = 1.0
+    tags: tuple[str, ...] = ()
+
+    @property
+    def is_bad(self) -> bool:
+        return isinstance(self.expression, str)
+
+    @cached_property
+    def containing(self) -> frozenset[str]:
+        """The attributes that it uses with `contains`."""
+        return frozenset() if isinstance(self.expression, str) else multi_valued(self.expression)
+
+
+@dataclass(frozen=True)
+class Add:
+    rule: Rule
+
+
+@dataclass(frozen=True)
+class AddMany:
+    """Rules added together; those that cannot be read are rejected, the others are added."""
+
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True)
+class Remove:
+    rule: int
+
+
+@dataclass(frozen=True)
+class Observe:
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True)
+class Reopen:
+    """Save the matcher and go on with what is opened."""
+
+
+@dataclass(frozen=True)
+class Match:
+    event: Event
+    tags: tuple[str, ...] | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Many events at once: as dicts or, with columns, as an Arrow table."""
+
+    events: tuple[Event, ...]
+    tags: tuple[str, ...] | None = None
+    limit: int | None = None
+    columns: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True)
+class Top:
+    event: Event
+    k: int
+    tags: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class TopBatch:
+    events: tuple[Event, ...]
+    k: int
+    tags: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which rules are there, in which order."""
+
+
+Step = Add | AddMany | Remove | Observe | Reopen | Match | Batch | Top | TopBatch | Rules
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The step at which matcher and model differ; `found` is a list, or what was raised."""
+
+    step: int
+    wanted: Any
+    found: Any
+
+
+@dataclass(frozen=True)
+class Case:
+    setup: Setup
+    steps: tuple[Step, ...]
+
+
+def ask_reference(rule: Node, event: Event, absent: str, multi: frozenset[str]) -> bool:
+    """What the reference says of one rule and one event; of ranges it is asked with the normal form."""
+    if any(isinstance(value, Range) for value in event.values()):
+        rule = normalize(rule, multi=multi, absent=absent)
+    return matches(rule, event, absent, multi)
+
+
+class Model:
+    """The rules that a matcher should have, in their order, and what it should answer."""
+
+    def __init__(self, setup: Setup, ask: Ask = ask_reference) -> None:
+        self.setup, self.ask = setup, ask
+        self.rules: dict[int, Rule] = {}
+
+    @property
+    def multi(self) -> frozenset[str]:
+        return frozenset(self.setup.multi).union(*(rule.containing for rule in self.rules.values()))
+
+    def matching(self, event: Event, tags: tuple[str, ...] | None, limit: int | None = None) -> list[int]:
+        multi = self.multi
+        found = [
+            rule.id
+            for rule in self.rules.values()
+            if (tags is None or set(tags) & set(rule.tags))
+            and self.ask(rule.expression, event, self.setup.absent, multi)  # type: ignore[arg-type]
+        ]
+        return found[:limit]
+
+    def best(self, event: Event, k: int, tags: tuple[str, ...] | None) -> list[tuple[int, float]]:
+        found = [(rule, self.rules[rule].weight) for rule in self.matching(event, tags)]
+        return sorted(found, key=lambda pair: -pair[1])[:k]  # sorting keeps the order of equal ones
+
+
+def run(case: Case, ask: Ask = ask_reference) -> Difference | None:
+    """Run the steps on a new matcher and on the model; the first difference.
+
+    None as well where the reference itself refuses a step: then there is nothing to compare with.
+    """
+    model = Model(case.setup, ask)
+    matcher = case.setup.matcher()
+    with tempfile.TemporaryDirectory() as folder:
+        for number, step in enumerate(case.steps):
+            try:
+                wanted = wanted_of(step, model)
+            except eligo.EligoError:
+                return None
+            try:
+                if isinstance(step, Reopen):
+                    matcher.save(Path(folder) / str(number))
+                    matcher = eligo.open(Path(folder) / str(number))
+                found = found_of(step, matcher)
+            except Exception as error:  # a wrong answer, whatever it is
+                return Difference(number, wanted, error)
+            if wanted != found:
+                return Difference(number, wanted, found)
+    return None
+
+
+def wanted_of(step: Step, model: Model) -> Any:
+    """What a matcher should answer to a step, which the model takes as well."""
+    if isinstance(step, Add):
+        model.rules[step.rule.id] = step.rule
+    elif isinstance(step, AddMany):
+        model.rules.update({rule.id: rule for rule in step.rules if not rule.is_bad})
+        return [rule.id for rule in step.rules if rule.is_bad]
+    elif isinstance(step, Remove):
+        # A shrunken case may remove what was never added.
+        return model.rules.pop(step.rule, None) is not None
+    elif isinstance(step, Match):
+        return model.matching(step.event, step.tags, step.limit)
+    elif isinstance(step, Batch):
+        found = [model.matching(event, step.tags, step.limit) for event in step.events]
+        return [(i, rule) for i, rules in enumerate(found) for rule in rules]
+    elif isinstance(step, Top):
+        return model.best(step.event, step.k, step.tags)
+    elif isinstance(step, TopBatch):
+        return [(i, *pair) for i, e in enumerate(step.events) for pair in model.best(e, step.k, step.tags)]
+    elif isinstance(step, Rules):
+        return list(model.rules)
+    return None
+
+
+def found_of(step: Step, matcher: eligo.Matcher) -> Any:
+    """What a matcher answers to a step."""
+    if isinstance(step, Add):
+        rule = step.rule
+        matcher.add(rule.id, rule.expression, rule.weight, rule.tags, replace=True)
+    elif isinstance(step, AddMany):
+        rules = [(rule.id, rule.expression, rule.weight, rule.tags) for rule in step.rules]
+        return [reject.id for reject in matcher.add_many(rules, on_error="collect", replace=True)]
+    elif isinstance(step, Remove):
+        known = step.rule in matcher
+        if known:
+            matcher.remove(step.rule)
+        return known
+    elif isinstance(step, Observe):
+        matcher.observe(list(step.events))
+    elif isinstance(step, Match):
+        return matcher.match(step.event, tags=step.tags, limit=step.limit)
+    elif isinstance(step, Batch | TopBatch):
+        return list(zip(*(column.to_pylist() for column in batch_of(step, matcher).columns), strict=True))
+    elif isinstance(step, Top):
+        return matcher.top(step.event, step.k, tags=step.tags)
+    elif isinstance(step, Rules):
+        return list(matcher)
+    return None
+
+
+def batch_of(step: Batch | TopBatch, matcher: eligo.Matcher) -> pa.Table:
+    """The table that a matcher answers to many events with."""
+    if isinstance(step, TopBatch):
+        return matcher.top_batch(list(step.events), step.k, tags=step.tags)
+    events = table_of(step.events, step.columns) if step.columns else list(step.events)
+    return matcher.match_batch(events, tags=step.tags, limit=step.limit)

@@ -1,0 +1,322 @@
+"""Break kernels on purpose, and count how many of the mutants the differential test notices.
+
+    python tests/differential/mutants.py [--count 200] [--seconds 60] [--seed 0] [--processes 2] [--only PART]
+
+A mutant is one kernel with one change: a comparison flipped, a bound moved by one, a flag dropped, `and` for `or`, a
+condition turned round. The parent process loads every kernel and draws rules and events; each mutant is a forked child
+in which the kernel, and all kernels that call it, are compiled anew and put in the place of the old ones. So nothing is
+written anywhere, and a mutant costs seconds. A child that sees a difference, crashes or hangs is killed; one that sees
+none in the time given survives, and is printed with its change: somebody has to look at it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import gc
+import inspect
+import os
+import random
+import signal
+import sys
+import textwrap
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numba
+from numba.core.dispatcher import Dispatcher
+
+import eligo.jit
+from eligo.evaluate.registry import EVALUATORS
+from eligo.index.registry import INDEXES
+from eligo.prove.draw import THEMES
+from eligo.prove.rounds import Round
+from eligo.prove.walks import Walk
+
+KILLED, SURVIVED, INVALID = 10, 11, 12
+# What chooses between ways that all give the right answer, watches, measures or draws; and what no matcher calls.
+NO_ANSWERS = (
+    "choosing", "ranking", "adjusting", "recycling", "selectivity", "statistics", "drawing", "verify", "single", "windows",
+    "dividing", "intervals", "locating", "stabbing", "op_kept", "workload", "bench", "spark", "attribute", "signature",
+    "integers", "exchange", "prove", "dictionary", "renumber", "pieces",
+)  # fmt: skip
+# The setups that try a kernel, by the module it stands in; the first that fits.
+SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    ("segments.living", (("be-tree", "interval"),)),
+    ("index.be_tree", (("be-tree", "interval"), ("be-tree-batch", "interval"))),
+    ("index.ps_tree.bloom", (("pst-bloom", "interval"),)),
+    ("index.ps_tree.hash", (("pst-hash", "interval"),)),
+    ("index.ps_tree", (("pst-hash", "interval"), ("pst-bloom", "interval"))),
+    ("index.dynamic", (("be-tree", "interval"), ("be-tree-batch", "shared"))),
+    ("index.counting", (("counting", "interval"),)),
+    ("index.k_index", (("k-index", "interval"),)),
+    ("index.op_", (("op-index", "interval"),)),
+    ("index.gryphon", (("gryphon", "interval"),)),
+    ("index.scan", (("scan", "interval"),)),
+    ("index", (("propagation", "interval"), ("k-index", "interval"))),
+    ("evaluate.dewey", (("scan", "dewey"),)),
+    ("evaluate.dnf", (("scan", "dnf"),)),
+    ("evaluate.interval", (("scan", "interval"),)),
+    ("evaluate.trees", (("scan", "walk"), ("scan", "scan"))),
+    ("evaluate.programs", (("scan", "walk"), ("scan", "shared"))),
+    ("evaluate.leaf", (("scan", "interval"), ("scan", "dewey"))),
+    ("evaluate", (("scan", "shared"), ("scan", "walk"))),
+    ("compile.sharing", (("scan", "shared"),)),
+    ("compile.labels", (("scan", "interval"), ("scan", "dewey"))),
+    ("", (("propagation", "interval"), ("scan", "interval"))),
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A kernel with one change."""
+
+    kernel: str  # module and name
+    line: int
+    change: str
+    function: ast.FunctionDef
+
+    def __str__(self) -> str:
+        return f"{self.kernel}:{self.line}  {self.change}"
+
+
+def kernels() -> dict[str, Any]:
+    """Every kernel and helper that is loaded, by module and name."""
+    found: dict[str, Any] = {}
+    for module in list(sys.modules.values()):
+        name = getattr(module, "__name__", "")
+        if not name.startswith("eligo."):
+            continue
+        for value in list(vars(module).values()):
+            if isinstance(value, Dispatcher) and value.py_func.__module__ == name:
+                found[f"{name.removeprefix('eligo.')}.{value.py_func.__name__}"] = value
+    return found
+
+
+def callers(of: Any, everyone: dict[str, Any]) -> list[Any]:
+    """The kernel and all that call it, directly or not, callees first."""
+    calls: dict[int, list[Any]] = defaultdict(list)
+    for kernel in everyone.values():
+        code, names = kernel.py_func.__code__, kernel.py_func.__globals__
+        for name in code.co_names:
+            if isinstance(names.get(name), Dispatcher):
+                calls[id(names[name])].append(kernel)
+    found, waiting = [of], [of]
+    while waiting:
+        for kernel in calls[id(waiting.pop())]:
+            if not any(kernel is one for one in found):
+                found.append(kernel)
+                waiting.append(kernel)
+    return found
+
+
+# -- changes
+
+_FLIPPED = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+}  # fmt: skip
+
+
+def changes(tree: ast.FunctionDef) -> Iterator[tuple[int, str, ast.FunctionDef]]:
+    """Every function that differs from this one in one place: line, what was changed, and the function."""
+    count = sum(1 for _ in ast.walk(tree))
+    for number in range(count):
+        for way in range(2):
+            copy = ast.parse(ast.unparse(tree)).body[0]
+            assert isinstance(copy, ast.FunctionDef)
+            nodes = list(ast.walk(copy))
+            if number >= len(nodes):
+                return
+            node = nodes[number]
+            before = _shown(node)
+            if _change(node, way):
+                ast.fix_missing_locations(copy)
+                yield getattr(node, "lineno", 0), f"{before}  →  {_shown(node)}", copy
+
+
+def _shown(node: ast.AST) -> str:
+    return ast.unparse(node).split("\n")[0][:90]
+
+
+def _change(node: Any, way: int) -> bool:
+    """Change a node in place; False where there is nothing to change in this way."""
+    match node:
+        case ast.Compare(ops=[op]) if type(op) in _FLIPPED:
+            if way == 1 and isinstance(op, ast.Eq | ast.NotEq):
+                return False
+            flip = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
+            node.ops = [(_FLIPPED if way == 0 else flip)[type(op)]()]
+            return True
+        case ast.BoolOp() if way == 0:
+            node.op = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
+            return True
+        case ast.If() | ast.While() if way == 0 and isinstance(node, ast.If):
+            node.test = ast.UnaryOp(ast.Not(), node.test)
+            return True
+        case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=1)) if way == 0:
+            node.right = ast.Constant(0)
+            return True
+        case ast.BinOp(op=ast.BitAnd(), right=ast.Attribute()) if way == 0:
+            node.right = ast.Constant(0)  # a flag that is never seen
+            return True
+        case ast.BinOp(op=ast.BitOr()) if way == 0:
+            node.op = ast.BitAnd()
+            return True
+        case ast.Call(func=ast.Name(id="range"), args=[*_, last]) if way == 0:
+            node.args = [*node.args[:-1], ast.BinOp(last, ast.Sub(), ast.Constant(1))]
+            return True
+        case ast.Return(value=ast.Constant(value=bool(value))) if way == 0:
+            node.value = ast.Constant(not value)
+            return True
+        case ast.AugAssign(op=ast.Add() | ast.Sub(), value=ast.Constant(value=1)) if way == 0:
+            node.value = ast.Constant(2)
+            return True
+    return False
+
+
+def mutants(everyone: dict[str, Any], count: int, seed: int, only: str) -> list[Mutant]:
+    """So many mutants, spread over all files as evenly as they allow."""
+    by_file: dict[str, list[Mutant]] = defaultdict(list)
+    for name, kernel in sorted(everyone.items()):
+        file, _, _ = name.rpartition(".")
+        if any(part in file for part in NO_ANSWERS) or only not in name or name.split(".")[-1].startswith("make_"):
+            continue
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kernel.py_func))).body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        tree.decorator_list = []
+        first = kernel.py_func.__code__.co_firstlineno
+        by_file[file] += [Mutant(name, first + line, change, made) for line, change, made in changes(tree)]
+    choose = random.Random(seed)
+    for some in by_file.values():
+        choose.shuffle(some)
+    chosen: list[Mutant] = []
+    while len(chosen) < count and any(by_file.values()):
+        chosen += [some.pop() for some in by_file.values() if some]
+    return chosen[:count]
+
+
+def take_place(mutant: Mutant, everyone: dict[str, Any]) -> None:
+    """Put the mutant, and its callers compiled anew, in the place of the kernels that are loaded."""
+    old = everyone[mutant.kernel]
+    names = old.py_func.__globals__
+    module = ast.Module([mutant.function], [])
+    space: dict[str, Any] = {}
+    exec(compile(module, old.py_func.__code__.co_filename, "exec"), names, space)
+    changed = space[mutant.function.name]
+    changed.__module__ = old.py_func.__module__
+    replaced = {}
+    for kernel in callers(old, everyone):
+        source = kernel.py_func if kernel is not old else changed
+        fresh = FunctionType(source.__code__, names if kernel is old else kernel.py_func.__globals__, source.__name__)
+        fresh.__module__, fresh.__qualname__ = source.__module__, kernel.py_func.__qualname__
+        replaced[id(kernel)] = compiled_anew(fresh)
+    for loaded in list(sys.modules.values()):
+        if getattr(loaded, "__name__", "").startswith("eligo."):
+            for name, value in list(vars(loaded).items()):
+                if id(value) in replaced:
+                    setattr(loaded, name, replaced[id(value)])
+
+
+def compiled_anew(function: Any) -> Any:
+    """A kernel as `eligo.jit` makes it, without a cache on disk."""
+    kernel: Any = numba.njit(nogil=True)(function)
+    kernel.get_call_template = partial(eligo.jit._call_plainly, kernel.get_call_template)
+    return kernel
+
+
+def attempt(mutant: Mutant, everyone: dict[str, Any], rounds: list[Round], walks: list[Walk], seconds: float) -> int:
+    """What becomes of a mutant."""
+    try:
+        take_place(mutant, everyone)
+    except Exception:
+        return INVALID
+    module = mutant.kernel.rpartition(".")[0]
+    setups = next(setups for prefix, setups in SETUPS if module.startswith(prefix))
+    until = None
+    seed = 1000
+    while until is None or time.monotonic() < until:
+        for drawn, walk in zip(rounds, walks, strict=True):
+            for index, evaluator in setups:
+                for setup in drawn.setups([index], [evaluator]):
+                    failure = drawn.compare(setup)[1]
+                    if failure is not None:
+                        return INVALID if _is_compiler(failure.found) else KILLED
+                    # Kernels are compiled by now; from here on the time counts.
+                    until = until or time.monotonic() + seconds
+                for absent in ("fails", "classical"):
+                    _, difference = walk.run(index, evaluator, absent)  # type: ignore[arg-type]
+                    if difference is not None:
+                        return INVALID if _is_compiler(difference.found) else KILLED
+            if time.monotonic() > until:  # type: ignore[operator]
+                return SURVIVED
+        rounds = [Round(theme, seed) for theme in THEMES]
+        walks = [Walk(theme, seed, 120) for theme in THEMES]
+        seed += 1
+    return SURVIVED
+
+
+def _is_compiler(found: Any) -> bool:
+    return isinstance(found, Exception) and type(found).__module__.startswith("numba")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", default="", help="mutants of kernels with this in their names")
+    given = parser.parse_args()
+
+    rounds = [Round(theme, 7) for theme in THEMES]
+    walks = [Walk(theme, 7, 120) for theme in THEMES]
+    # Every kernel is loaded before anything is forked.
+    for setup in rounds[0].setups(list(INDEXES.all()), list(EVALUATORS.all())):
+        assert rounds[0].compare(setup)[1] is None, setup
+    everyone = kernels()
+    chosen = mutants(everyone, given.count, given.seed, given.only)
+    print(f"{len(chosen)} mutants of {len(everyone)} kernels", flush=True)
+    gc.freeze()
+    running: dict[int, tuple[Mutant, float]] = {}
+    waiting, counts, survivors = chosen[::-1], defaultdict(int), []
+    while waiting or running:
+        while waiting and len(running) < given.processes:
+            mutant = waiting.pop()
+            child = os.fork()
+            if child == 0:
+                sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+                code = KILLED
+                try:
+                    code = attempt(mutant, everyone, rounds, walks, given.seconds)
+                finally:
+                    os._exit(code)
+            running[child] = mutant, time.monotonic()
+        done, status = os.waitpid(-1, os.WNOHANG)
+        if done == 0:
+            for child, (_, started) in running.items():
+                if time.monotonic() - started > given.seconds + 300:
+                    os.kill(child, signal.SIGKILL)
+            time.sleep(0.1)
+            continue
+        mutant, started = running.pop(done)
+        code = os.waitstatus_to_exitcode(status)
+        fate = {SURVIVED: "SURVIVED", INVALID: "invalid"}.get(code, "killed")
+        counts[fate] += 1
+        if fate == "SURVIVED":
+            survivors.append(mutant)
+        seconds = time.monotonic() - started
+        print(f"{sum(counts.values()):4} {fate:8} {seconds:5.0f} s  {mutant}", flush=True)
+    valid = counts["killed"] + counts["SURVIVED"]
+    print(f"\n{counts['killed']} of {valid} mutants killed ({counts['invalid']} did not compile)")
+    for mutant in survivors:
+        print(f"  survived: {mutant}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
