@@ -23,6 +23,7 @@ import textwrap
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -39,6 +40,7 @@ from eligo.prove.rounds import Round
 from eligo.prove.walks import Walk
 
 KILLED, SURVIVED, INVALID = 10, 11, 12
+FIRST, NEXT = 90, 25  # seconds after which a comparison hangs: the first, which compiles, and any other
 # What chooses between ways that all give the right answer, watches, measures or draws; and what no matcher calls.
 NO_ANSWERS = (
     "choosing", "ranking", "adjusting", "recycling", "selectivity", "statistics", "drawing", "verify", "single", "windows",
@@ -122,21 +124,22 @@ _FLIPPED = {
 }  # fmt: skip
 
 
-def changes(tree: ast.FunctionDef) -> Iterator[tuple[int, str, ast.FunctionDef]]:
-    """Every function that differs from this one in one place: line, what was changed, and the function."""
-    count = sum(1 for _ in ast.walk(tree))
-    for number in range(count):
+def places(tree: ast.FunctionDef) -> Iterator[tuple[int, int]]:
+    """Every place where the function can be changed: the number of a node, and the way to change it."""
+    for number, node in enumerate(ast.walk(tree)):
         for way in range(2):
-            copy = ast.parse(ast.unparse(tree)).body[0]
-            assert isinstance(copy, ast.FunctionDef)
-            nodes = list(ast.walk(copy))
-            if number >= len(nodes):
-                return
-            node = nodes[number]
-            before = _shown(node)
-            if _change(node, way):
-                ast.fix_missing_locations(copy)
-                yield getattr(node, "lineno", 0), f"{before}  →  {_shown(node)}", copy
+            if _change(copy(node), way):
+                yield number, way
+
+
+def changed(tree: ast.FunctionDef, number: int, way: int) -> tuple[int, str, ast.FunctionDef]:
+    """The function with one change: its line, what was changed, and the function."""
+    made = deepcopy(tree)
+    node = list(ast.walk(made))[number]
+    before = _shown(node)
+    _change(node, way)
+    ast.fix_missing_locations(made)
+    return getattr(node, "lineno", 0), f"{before}  →  {_shown(node)}", made
 
 
 def _shown(node: ast.AST) -> str:
@@ -181,7 +184,7 @@ def _change(node: Any, way: int) -> bool:
 
 def mutants(everyone: dict[str, Any], count: int, seed: int, only: str) -> list[Mutant]:
     """So many mutants, spread over all files as evenly as they allow."""
-    by_file: dict[str, list[Mutant]] = defaultdict(list)
+    by_file: dict[str, list[tuple[str, ast.FunctionDef, int, int]]] = defaultdict(list)
     for name, kernel in sorted(everyone.items()):
         file, _, _ = name.rpartition(".")
         if any(part in file for part in NO_ANSWERS) or only not in name or name.split(".")[-1].startswith("make_"):
@@ -189,15 +192,18 @@ def mutants(everyone: dict[str, Any], count: int, seed: int, only: str) -> list[
         tree = ast.parse(textwrap.dedent(inspect.getsource(kernel.py_func))).body[0]
         assert isinstance(tree, ast.FunctionDef)
         tree.decorator_list = []
-        first = kernel.py_func.__code__.co_firstlineno
-        by_file[file] += [Mutant(name, first + line, change, made) for line, change, made in changes(tree)]
+        by_file[file] += [(name, tree, *place) for place in places(tree)]
     choose = random.Random(seed)
     for some in by_file.values():
         choose.shuffle(some)
-    chosen: list[Mutant] = []
+    chosen = []
     while len(chosen) < count and any(by_file.values()):
         chosen += [some.pop() for some in by_file.values() if some]
-    return chosen[:count]
+    made = []
+    for name, tree, number, way in chosen[:count]:
+        line, change, function = changed(tree, number, way)
+        made.append(Mutant(name, everyone[name].py_func.__code__.co_firstlineno + line - 1, change, function))
+    return made
 
 
 def take_place(mutant: Mutant, everyone: dict[str, Any]) -> None:
@@ -207,11 +213,11 @@ def take_place(mutant: Mutant, everyone: dict[str, Any]) -> None:
     module = ast.Module([mutant.function], [])
     space: dict[str, Any] = {}
     exec(compile(module, old.py_func.__code__.co_filename, "exec"), names, space)
-    changed = space[mutant.function.name]
-    changed.__module__ = old.py_func.__module__
+    made = space[mutant.function.name]
+    made.__module__ = old.py_func.__module__
     replaced = {}
     for kernel in callers(old, everyone):
-        source = kernel.py_func if kernel is not old else changed
+        source = kernel.py_func if kernel is not old else made
         fresh = FunctionType(source.__code__, names if kernel is old else kernel.py_func.__globals__, source.__name__)
         fresh.__module__, fresh.__qualname__ = source.__module__, kernel.py_func.__qualname__
         replaced[id(kernel)] = compiled_anew(fresh)
@@ -239,6 +245,7 @@ def attempt(mutant: Mutant, everyone: dict[str, Any], rounds: list[Round], walks
     setups = next(setups for prefix, setups in SETUPS if module.startswith(prefix))
     until = None
     seed = 1000
+    signal.alarm(FIRST)  # ends the process, inside of a kernel too
     while until is None or time.monotonic() < until:
         for drawn, walk in zip(rounds, walks, strict=True):
             for index, evaluator in setups:
@@ -248,12 +255,15 @@ def attempt(mutant: Mutant, everyone: dict[str, Any], rounds: list[Round], walks
                         return INVALID if _is_compiler(failure.found) else KILLED
                     # Kernels are compiled by now; from here on the time counts.
                     until = until or time.monotonic() + seconds
+                    signal.alarm(NEXT)
                 for absent in ("fails", "classical"):
                     _, difference = walk.run(index, evaluator, absent)  # type: ignore[arg-type]
+                    signal.alarm(NEXT)
                     if difference is not None:
                         return INVALID if _is_compiler(difference.found) else KILLED
             if time.monotonic() > until:  # type: ignore[operator]
                 return SURVIVED
+        signal.alarm(0)
         rounds = [Round(theme, seed) for theme in THEMES]
         walks = [Walk(theme, seed, 120) for theme in THEMES]
         seed += 1
@@ -296,13 +306,7 @@ def main() -> int:
                 finally:
                     os._exit(code)
             running[child] = mutant, time.monotonic()
-        done, status = os.waitpid(-1, os.WNOHANG)
-        if done == 0:
-            for child, (_, started) in running.items():
-                if time.monotonic() - started > given.seconds + 300:
-                    os.kill(child, signal.SIGKILL)
-            time.sleep(0.1)
-            continue
+        done, status = os.wait()
         mutant, started = running.pop(done)
         code = os.waitstatus_to_exitcode(status)
         fate = {SURVIVED: "SURVIVED", INVALID: "invalid"}.get(code, "killed")

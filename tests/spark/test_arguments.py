@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import eligo
@@ -28,24 +29,24 @@ def rules(session: Any) -> Any:
     [
         ("output", "rows", "output is 'exploded' or 'array', not 'rows'"),
         ("output", None, "output is"),
-        ("keep", "id", r"keep is a list of column names, not the string 'id': keep=\['id'\]"),
-        ("keep", 5, "keep is a list of column names, not 5"),
-        ("keep", ["id", 5], "5 is no string"),
-        ("keep", "column", "keep is a list of column names, not Column<'id'>"),
-        ("keep", "columns", r"keep has the expression Column<'id'>.*which are strings.*withColumn"),
-        ("top_k", 1.5, "top_k is a whole number of at least 1, not 1.5"),
+        ("keep", "id", r"keep is a list of column names .*, not 'id'"),
+        ("keep", 5, "keep is a list of column names .*, not 5"),
+        ("keep", ["id", 5], r"keep is a list of column names .*, not \['id', 5\]"),
+        ("keep", "column", "keep is a list of column names .*, not Column<'id'>"),
+        ("keep", "columns", r"keep is a list of column names .*withColumn\), not \[Column<'id'>\]"),
+        ("top_k", 1.5, "top_k is a whole number of 1 or more, not 1.5"),
         ("top_k", True, "top_k is a whole number"),
         ("top_k", "1", "top_k is a whole number"),
-        ("tags", 5, "tags is a list of tags, not 5"),
-        ("tags", [["eu"]], "no string"),
-        ("version", "7", "version is a whole number of at least 1, not '7'"),
-        ("version", 0, "version is a whole number of at least 1"),
+        ("tags", 5, "tags is a list of strings .*, not 5"),
+        ("tags", [["eu"]], r"tags is a list of strings .*, not \[\['eu'\]\]"),
+        ("version", "7", "version is a whole number of 1 or more, not '7'"),
+        ("version", 0, "version is a whole number of 1 or more, not 0"),
         ("version_column", 5, "version_column is a string such as 'rules_version', not 5"),
-        ("version_column", "", "version_column is a string"),
-        ("columns", "some", "columns is None or 'named' or 'all', not 'some'"),
+        ("version_column", "", "version_column is a string such as 'rules_version', not ''"),
+        ("columns", "some", "columns is 'named' or 'all', not 'some'"),
         ("key", [5], "key is a list of column names"),
-        ("memory", "2g", "memory is a whole number of bytes of at least 1, not '2g'"),
-        ("memory", None, "memory is a whole number of bytes"),
+        ("memory", "2g", "memory is a whole number of 1 or more, not '2g'"),
+        ("memory", None, "memory is a whole number of 1 or more, not None"),
         ("observe", 5, "observe is a string such as 'eligo', not 5"),
         ("check", "no", "check is True or False, not 'no'"),
     ],
@@ -65,6 +66,20 @@ def test_match_says_what_is_wrong_with_an_argument(
             spark.match_files(tmp_path / "events", path, session=session, **{argument: value})
 
 
+def test_arguments_are_taken_as_a_local_matcher_takes_them(session: Any, events: Any, tmp_path: Path) -> None:
+    """Numbers of NumPy's, iterables that can be read once, one string of tags."""
+    path = tmp_path / "rules"
+    tagged = session.createDataFrame(
+        [("r", "x = 2", ["eu"]), ("s", "x = 2", ["us"])], "id string, expression string, tags array<string>"
+    )
+    spark.compile_rules(tagged, path, shards=np.int64(2), shard_bytes=np.int32(1 << 20), units=np.uint8(1))
+    found = spark.match(
+        events, path, keep=(name for name in ["id"]), key=(name for name in ["id"]), tags="as; us", memory=1,
+        top_k=2**70, version=np.int64(1), output="array", check=np.True_,
+    )  # fmt: skip
+    assert [(row.id, row.rules) for row in found.collect()] == [(1, ["s"])]
+
+
 def test_tables_sessions_and_paths_of_other_kinds(session: Any, events: Any, rules: Any, tmp_path: Path) -> None:
     path = tmp_path / "rules"
     spark.compile_rules(rules, path)
@@ -80,18 +95,19 @@ def test_tables_sessions_and_paths_of_other_kinds(session: Any, events: Any, rul
         (lambda: spark.compile_rules(rules, None), "path of the rules is text"),
         (lambda: spark.compile_rules(rules, path, shards=True), "shards is a whole number"),
         (lambda: spark.compile_rules(rules, path, units="2"), "units is a whole number"),
+        (lambda: spark.compile_rules(rules, path, shard_bytes=None), "shard_bytes is a whole number of 1 or more"),
         (lambda: spark.compile_rules(rules, path, on_error="ignore"), "on_error is 'collect' or 'raise'"),
         (lambda: spark.update_rules(rules, path), "path of the rules is text"),
         (lambda: spark.update_rules(path, [("r", "x = 3")]), "changes_df is a DataFrame of Spark"),
-        (lambda: spark.update_rules(path, rules, compact="yes"), "compact is True or False or None, not 'yes'"),
+        (lambda: spark.update_rules(path, rules, compact="yes"), "compact is True or False, not 'yes'"),
         (lambda: spark.compact_rules(path, "session"), "session is a SparkSession, not 'session'"),
         (lambda: spark.observe(made, path), "events_df is a DataFrame of Spark"),
         (lambda: spark.versions(5), "path of the rules is text"),
-        (lambda: spark.sweep(path, keep="2"), "keep is a whole number of at least 1, not '2'"),
+        (lambda: spark.sweep(path, keep="2"), "keep is a whole number of 1 or more, not '2'"),
         (lambda: spark.sweep(path, grace=None), "grace is a number of seconds, 0 or more, not None"),
         (lambda: spark.register("session"), "session is a SparkSession"),
         (lambda: spark.generate("session", "ads"), "session is a SparkSession"),
-        (lambda: spark.generate(session, "ads", partitions=0), "partitions is a whole number of at least 1, not 0"),
+        (lambda: spark.generate(session, "ads", partitions=0), "partitions is a whole number of 1 or more, not 0"),
         (lambda: spark.match_files(5, path, session=session), "parquet_path is text or a pathlib.Path, not 5"),
         (lambda: spark.match_files([], path, session=session), "the list of them is empty"),
         (lambda: spark.match_files(tmp_path, path, session=5), "session is a SparkSession, not 5"),

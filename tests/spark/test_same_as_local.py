@@ -90,6 +90,7 @@ INSIDE: Final = pa.struct([("word", pa.string()), ("list", pa.list_(pa.int32()))
 STRUCT: Final = pa.struct(
     [("n", pa.int64()), ("price", pa.decimal128(10, 2)), ("at", pa.timestamp("us", "UTC")), ("in", INSIDE)]
 )
+ITEM: Final = pa.struct([("n", pa.int32())])  # of a list of structs
 MAPS: Final = {"mi": ("k", "two words"), "mw": ("k", "x.y"), "mp": ("k",)}
 JSON: Final = (
     "1",
@@ -110,11 +111,12 @@ JSON: Final = (
 PATHS: Final = {
     "s.n": "i64", "s.price": "d2", "s.at": "at", "s.in.word": "text", "s.in.list": "ints", "mi.k": "i32", "`mi.two words`": "i32",
     "mw.k": "text", "mw.x.y": "text", "mp.k": "d2", "v.x": "f64", "v.in.y": "text", "v.list": "ints", "absent": "i32",
+    "s": "i32", "s.in": "text", "mi": "flag", "mw": "day", "v": "text", "v.in": "f64", "items": "ints",
 }  # fmt: skip
 # Rules look at the bytes of a string for patterns, and for some lists; these have no patterns to ask for the bytes.
 WITHOUT_PATTERNS: Final = ("varying", "mw.k", "v.in.y", "words")
 ONLY_LISTS: Final = "code"
-MULTI: Final = (*LISTS, "s.in.list", "v.list")
+MULTI: Final = (*LISTS, "s.in.list", "v.list", "items")
 
 
 def maybe(rng: random.Random, value: Any) -> Any:
@@ -140,14 +142,14 @@ def event(rng: random.Random, number: int) -> dict[str, Any]:
     for name, keys in MAPS.items():
         values = {"mi": WHOLE, "mw": WORDS, "mp": COLUMNS["d2"].values}[name]
         row[name] = maybe(rng, {key: maybe(rng, rng.choice(values)) for key in (*keys, "other") if rng.random() < 0.7})
+    row["items"] = maybe(rng, [maybe(rng, {"n": 1}) for _ in range(rng.randrange(3))])
     chosen = rng.sample(
         rng.choice((["1", "2", "0"], ['"a"', '""', '"b"'], ["0.5", "1.0", f"{BIG}.5"])), rng.randrange(3)
     )
     json_list = f"[{', '.join(chosen)}]"
-    row["json"] = maybe(
-        rng,
-        f'{{"x": {rng.choice(JSON)}, "in": {{"y": {rng.choice(JSON)}}}, "list": {rng.choice((json_list, "1", "null"))}}}',
-    )
+    inner = f'{{"y": {rng.choice(JSON)}}}' if rng.random() < 0.8 else rng.choice(JSON)
+    whole = f'{{"x": {rng.choice((*JSON, "{}"))}, "in": {inner}, "list": {rng.choice((json_list, "1", "null", "{}"))}}}'
+    row["json"] = maybe(rng, whole if rng.random() < 0.9 else rng.choice(JSON))
     return row
 
 
@@ -260,7 +262,12 @@ def drawn(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dr
     place = tmp_path_factory.mktemp("same")
     maps = {"mi": pa.int32(), "mw": pa.string(), "mp": pa.decimal128(10, 2)}
     schema = pa.schema(
-        [("id", pa.int64()), *((name, column.arrow) for name, column in COLUMNS.items()), ("s", STRUCT)]
+        [
+            ("id", pa.int64()),
+            *((name, column.arrow) for name, column in COLUMNS.items()),
+            ("s", STRUCT),
+            ("items", pa.list_(ITEM)),
+        ]
         + [(name, pa.map_(pa.string(), kind)) for name, kind in maps.items()]
         + [("json", pa.string())]
     )
@@ -274,6 +281,7 @@ def drawn(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dr
         "mi map<string, int>",
         "mw map<string, string>",
         "mp map<string, decimal(10,2)>",
+        "items array<struct<n: int>>",
         "v variant",
     ]
     session.conf.set("spark.sql.variant.writeShredding.enabled", "false")

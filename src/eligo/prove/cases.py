@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,10 +19,13 @@ from typing import Any, Literal
 import pyarrow as pa
 
 import eligo
+from eligo.evaluate.registry import EVALUATORS
+from eligo.index.registry import INDEXES
 from eligo.language.normalize import normalize
 from eligo.language.ranges import Range
 from eligo.language.reference import matches, multi_valued
 from eligo.language.tree import Node
+from eligo.options import Option
 from eligo.prove.tables import Column, table_of
 
 Event = Mapping[str, Any]
@@ -43,6 +47,32 @@ class Setup:
 
     def __str__(self) -> str:
         return f"{self.index} × {self.evaluator}, absent={self.absent!r}"
+
+
+def draw_setup(
+    index: str, evaluator: str, absent: Literal["fails", "classical"], multi: tuple[str, ...], seed: str
+) -> Setup:
+    """A setup with options of its own: small capacities make the structures of large rule sets from a few rules."""
+    choose = random.Random(f"{seed} {index} {evaluator} {absent}")
+    options: dict[str, Any] = {}
+    for name, option in {**INDEXES.get(index).options, **EVALUATORS.get(evaluator).options}.items():
+        if choose.random() < 0.6:
+            options[name] = _draw_option(option, choose)
+    if evaluator == "dnf":
+        options["past_terms"] = "interval"  # no rule is refused
+    return Setup(index, evaluator, absent, multi, options)
+
+
+def _draw_option(option: Option, choose: random.Random) -> Any:
+    if option.choices:
+        return choose.choice(option.choices)
+    if isinstance(option.default, bool):
+        return choose.random() < 0.5
+    if isinstance(option.default, int):
+        least = int(option.least or 0)
+        made = least + choose.choice((0, 1, 1, 2, 4, 16))
+        return made if option.most is None else min(made, int(option.most))
+    return option.default
 
 
 @dataclass(frozen=True)

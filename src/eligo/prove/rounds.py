@@ -36,6 +36,7 @@ from eligo.prove.cases import (
     Top,
     TopBatch,
     batch_of,
+    draw_setup,
     found_of,
 )
 from eligo.prove.draw import TAGS, WEIGHTS, Drawer, Theme
@@ -129,8 +130,7 @@ class Round:
         for absent in ("fails", "classical"):
             for index in indexes:
                 for evaluator in evaluators:
-                    options = {"past_terms": "interval"} if evaluator == "dnf" else {}
-                    yield Setup(index, evaluator, absent, self.declared, options)
+                    yield draw_setup(index, evaluator, absent, self.declared, f"{self.theme.name} {self.seed}")
 
     def compare(self, setup: Setup) -> tuple[int, Failure | None]:
         """Compare one matcher in all phases and ways: how many pairs of rule and event, and the first difference."""

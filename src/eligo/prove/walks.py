@@ -30,6 +30,7 @@ from eligo.prove.cases import (
     Top,
     TopBatch,
     ask_reference,
+    draw_setup,
     run,
     wanted_of,
 )
@@ -49,6 +50,7 @@ class Walk:
 
     def __init__(self, theme: Theme, seed: int, steps: int) -> None:
         self.theme = theme
+        self._seed = f"{theme.name} {seed}"
         self._drawer = Drawer(theme, seed)
         choose = self._drawer.random
         self.declared = tuple(name for name in theme.several if choose.random() < 0.4)
@@ -63,8 +65,7 @@ class Walk:
             self.steps.append(step)
 
     def run(self, index: str, evaluator: str, absent: Literal["fails", "classical"]) -> tuple[Case, Difference | None]:
-        options = {"past_terms": "interval"} if evaluator == "dnf" else {}
-        case = Case(Setup(index, evaluator, absent, self.declared, options), tuple(self.steps))
+        case = Case(draw_setup(index, evaluator, absent, self.declared, self._seed), tuple(self.steps))
         return case, run(case, self._ask)
 
     def _ask(self, rule: Node, event: Event, absent: str, multi: frozenset[str]) -> bool:

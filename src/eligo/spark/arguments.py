@@ -1,28 +1,27 @@
-"""Arguments of the public functions, checked where they come in: one sentence says what was given, and what to give."""
+"""Arguments that only functions on Spark have: DataFrames, sessions, names for Spark. Others: `eligo.arguments`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from eligo.arguments import names, shown, text
 from eligo.errors import EligoError, OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def check_frame(frame: object, name: str) -> DataFrame:
+def check_frame(name: str, frame: object) -> DataFrame:
     """A DataFrame of Spark."""
     pyspark = require_spark()
     if isinstance(frame, pyspark.DataFrame):
         return frame  # type: ignore[no-any-return]
-    kind = type(frame)
-    hint = (
-        ": session.createDataFrame makes one of it"
-        if kind.__module__.partition(".")[0] in ("pandas", "pyarrow")
-        else ""
-    )
-    raise OptionError(f"{name} is a DataFrame of Spark, not {_show(frame)}{hint}")
+    package = type(frame).__module__.partition(".")[0]
+    if package in ("pandas", "polars", "pyarrow"):
+        given = f"a {package} {type(frame).__name__}: session.createDataFrame makes one of it"
+    else:
+        given = shown(frame)
+    raise OptionError(f"{name} is a DataFrame of Spark, not {given}")
 
 
 def check_session(session: object) -> SparkSession:
@@ -30,7 +29,7 @@ def check_session(session: object) -> SparkSession:
     pyspark = require_spark()
     if isinstance(session, pyspark.SparkSession) or hasattr(session, "createDataFrame"):
         return session  # type: ignore[return-value]
-    raise OptionError(f"session is a SparkSession, not {_show(session)}")
+    raise OptionError(f"session is a SparkSession, not {shown(session)}")
 
 
 def require_spark() -> Any:
@@ -42,45 +41,14 @@ def require_spark() -> Any:
     return pyspark.sql
 
 
-def check_names(given: object, name: str, example: str) -> tuple[str, ...]:
-    """Names in a list: strings, no expressions of columns."""
-    if isinstance(given, str):
-        raise OptionError(f"{name} is a list of {example}, not the string {given!r}: {name}=[{given!r}]")
-    if hasattr(given, "alias") or not isinstance(given, Iterable):  # a Column says that it can be iterated over
-        raise OptionError(f"{name} is a list of {example}, not {_show(given)}")
-    names = tuple(given)
-    for one in names:
-        if hasattr(one, "alias"):
-            raise OptionError(
-                f"{name} has the expression {_show(one)}: it is a list of {example}, which are strings; what is "
-                "computed becomes a column with events_df.withColumn first"
-            )
-        if not isinstance(one, str):
-            raise OptionError(f"{name} is a list of {example}, and {_show(one)} is no string")
-    return names
+def columns_named(name: str, given: object) -> tuple[str, ...]:
+    """Names of columns; expressions have to be given a name first."""
+    return names(name, given, "a list of column names (strings; an expression becomes a column with withColumn)")
 
 
-def check_whole(number: object, name: str, least: int = 1, unit: str = "") -> None:
-    """A whole number of at least so many, or None."""
-    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < least):
-        raise OptionError(f"{name} is a whole number{unit} of at least {least}, not {_show(number)}")
-
-
-def check_choice(value: object, name: str, choices: tuple[object, ...]) -> None:
-    """One of some values; 1 is not True."""
-    if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
-        raise OptionError(f"{name} is {' or '.join(map(repr, choices))}, not {_show(value)}")
-
-
-def check_text(value: object, name: str, example: str) -> None:
-    """A string that is not empty, or None."""
-    if value is not None and (not isinstance(value, str) or not value):
-        raise OptionError(f"{name} is a string such as {example!r}, not {_show(value)}")
-
-
-def _show(value: object) -> str:
-    kind = type(value)
-    if kind.__module__ == "builtins":
-        return f"{value!r:.60}"
-    shown = f"{value!r:.60}" if kind.__name__ == "Column" else ""
-    return f"{shown} (a {kind.__name__})" if shown else f"a {kind.__module__.partition('.')[0]} {kind.__name__}"
+def name_given(name: str, value: object, example: str) -> str:
+    """A string that Spark is to use as a name, so not an empty one."""
+    what = f"a string such as {example!r}"
+    if not text(name, value, what):
+        raise OptionError(f"{name} is {what}, not ''")
+    return text(name, value)

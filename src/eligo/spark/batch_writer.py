@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eligo.errors import EligoError, OptionError
 from eligo.paths import path_of, scheme_of
-from eligo.spark.arguments import check_text
+from eligo.spark.arguments import name_given
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,9 +52,8 @@ class BatchWriter:
         checkpoint: str | os.PathLike[str] | None = None,
         **options: str,
     ) -> None:
-        check_text(format, "format", "parquet")
         self.target = path_of(target, "the target")
-        self.format = format
+        self.format = name_given("format", format, "parquet")
         self.checkpoint = None if checkpoint is None else _named(checkpoint).rstrip("/")
         self.options = options
         # Absolute here, where the user is: the function may run in a process with another working directory.

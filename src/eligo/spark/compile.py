@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from eligo.arguments import one_of, whole_number
 from eligo.compile.signature import cut_evenly
 from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.index.registry import choose as choose_index
@@ -31,7 +32,7 @@ from eligo.language import Limits
 from eligo.matcher import Matcher
 from eligo.options import differing
 from eligo.spark import tasks
-from eligo.spark.arguments import check_choice, check_frame, check_whole
+from eligo.spark.arguments import check_frame
 from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
 from eligo.spark.preflight import check_workers, folder_of
 from eligo.spark.published import Published, published
@@ -79,10 +80,11 @@ def compile_rules(
     units        into how many tasks the reading is cut
     """
     stages = Stages()
-    rules_df = check_frame(rules_df, "rules_df")
-    check_choice(on_error, "on_error", ("collect", "raise"))
-    for name, number in (("shards", shards), ("units", units), ("shard_bytes", shard_bytes)):
-        check_whole(number, name)
+    rules_df = check_frame("rules_df", rules_df)
+    one_of("on_error", on_error, ("collect", "raise"))
+    shards = None if shards is None else whole_number("shards", shards, least=1)
+    units = None if units is None else whole_number("units", units, least=1)
+    shard_bytes = whole_number("shard_bytes", shard_bytes, least=1)
     model = Matcher(index, evaluator, absent, multi, limits, options)  # checks all of these, and is not used otherwise
     folder = folder_of(path)
     rules, id_type = rule_columns(rules_df)

@@ -1,14 +1,16 @@
 """Which columns of a DataFrame the rules look at.
 
 The dotted attribute `user.age` is the column of that very name, or else the field `age` of the struct (or the key `age`
-of the map, or what is at `age` in the Variant) `user`. A Variant is sent as a whole, once, and opened in the workers,
-because its types are known only there. An attribute that no rule can be asked about is found here, by the types alone;
-the rules that look at it are set aside (`set_aside.py`).
+of the map, or what is at `age` in the Variant) `user`. The attribute `user` itself is an object, of which rules see
+only whether it is there: it is sent as a struct without fields (`objects.py`). A Variant is sent as a whole, once, and
+opened in the workers, because its types are known only there. An attribute that no rule can be asked about is found
+here, by the types alone; the rules that look at it are set aside (`set_aside.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,38 +24,47 @@ _FILLER: Final = "eligo_row"
 class Located(NamedTuple):
     """Where the attributes are that rules look at."""
 
-    paths: dict[str, Path]  # of those that the DataFrame has
+    paths: dict[str, tuple[Path, ...]]  # of those that the DataFrame has; several only where the keys of a map decide
     unusable: dict[str, str]  # attribute → why no rule can be asked about it, as the predicate of a sentence
 
 
 def locate(schema: StructType, attributes: Iterable[str], multi: frozenset[str]) -> Located:
     """Where the attributes are in a DataFrame; those that it lacks are not mentioned."""
-    from pyspark.sql.types import MapType, StructType
-
     found = Located({}, {})
     for attribute in attributes:
-        paths = dict(_paths(schema, attribute))
-        if len(paths) > 1:  # a struct on the way is no value; two values are one too many
-            paths = {path: kind for path, kind in paths.items() if not isinstance(kind, StructType | MapType)} or paths
-        if len(paths) > 1:
-            ways = " and ".join(" → ".join(path) for path in paths)
-            found.unusable[attribute] = f"is there more than once, as {ways}: drop one"
-            continue
-        for path, kind in paths.items():
-            reason = _reason(attribute, kind, attribute in multi)
-            if schema.names.count(path[0]) > 1:
-                reason = f"is in two columns of the name {path[0]!r}: rename or drop one"
-            if reason:
-                found.unusable[attribute] = reason
-            else:
-                found.paths[attribute] = path
+        ways = dict(_paths(schema, attribute))
+        reasons = [_ambiguity(schema, tuple(ways)), *(_reason(attribute, kind, multi) for kind in ways.values())]
+        if any(reasons):
+            found.unusable[attribute] = next(filter(None, reasons))
+        elif ways:
+            found.paths[attribute] = tuple(ways)
     return found
+
+
+def _ambiguity(schema: StructType, paths: tuple[Path, ...]) -> str:
+    """Why it is not clear which of the paths is meant, if so.
+
+    `m.a.b` may be the key `a.b` of the map `m`, or the key `b` of a map at its key `a`. Both are sent, as an event has
+    the one or the other; one that has both is refused, as everywhere.
+    """
+    from pyspark.sql.types import MapType
+
+    def parting(one: Path, other: Path) -> Path:
+        return one[: next(i for i, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1])]
+
+    if any(not isinstance(type_at(schema, parting(*pair)), MapType) for pair in combinations(paths, 2)):
+        return f"is there more than once, as {' and '.join(' → '.join(path) for path in paths)}: drop one"
+    twice = [path[0] for path in paths if schema.names.count(path[0]) > 1]
+    return f"is in two columns of the name {twice[0]!r}: rename or drop one" if twice else ""
 
 
 class Sent(NamedTuple):
     """The columns that go to the workers, and where there the attributes are."""
 
     paths: tuple[Path, ...]  # c0 … cn, those to keep first; () stands for a column of nothing
+    types: tuple[
+        DataType | None, ...
+    ]  # of these columns; of an object that is not kept a struct without fields, None of nothing
     attributes: tuple[tuple[str, int], ...]  # the attribute and the number of its column
     variants: tuple[tuple[str, int, Path], ...]  # the attribute, the number of a Variant, and the keys inside it
 
@@ -61,14 +72,19 @@ class Sent(NamedTuple):
     def names(self) -> frozenset[str]:
         return frozenset({*dict(self.attributes), *(name for name, _, _ in self.variants)})
 
+    def columns(self) -> list[Column]:
+        """The expressions that make these columns."""
+        return [column_of(path, kind) for path, kind in zip(self.paths, self.types, strict=True)]
 
-def sent_columns(schema: StructType, kept: Iterable[str], attributes: Mapping[str, Path]) -> Sent:
+
+def sent_columns(schema: StructType, kept: Iterable[str], attributes: Mapping[str, Iterable[Path]]) -> Sent:
     """What to send, nothing twice."""
     places: dict[Path, int] = {}
     for name in kept:
         places.setdefault((name,), len(places))
+    types = [type_at(schema, path) for path in places]
     plain, variants = [], []
-    for name, path in attributes.items():
+    for name, path in ((name, path) for name, paths in attributes.items() for path in paths):
         depth = variant_depth(schema, path)
         number = places.setdefault(path[:depth], len(places))
         if depth is None:
@@ -77,7 +93,8 @@ def sent_columns(schema: StructType, kept: Iterable[str], attributes: Mapping[st
             variants.append((name, number, path[depth:]))
     if not attributes:  # a batch without columns has no rows, and `x is null` holds for each row
         plain.append((_FILLER, places.setdefault((), len(places))))
-    return Sent(tuple(places), tuple(plain), tuple(variants))
+    types += [attribute_type(schema, path) for path in list(places)[len(types) :]]
+    return Sent(tuple(places), tuple(types), tuple(plain), tuple(variants))
 
 
 def variant_depth(schema: StructType, path: Path) -> int | None:
@@ -91,7 +108,7 @@ def variant_depth(schema: StructType, path: Path) -> int | None:
 
 
 def leaves_of(schema: StructType) -> dict[str, Path]:
-    """Every value of the DataFrame that a rule could look at, by the attribute's name; keys of maps are not known."""
+    """Every value that a rule could look at, by the attribute's name; the keys of maps and Variants are not known."""
     found: dict[str, Path] = {}
     twice: set[str] = set()
     for path in _leaves(schema, ()):
@@ -103,29 +120,54 @@ def leaves_of(schema: StructType) -> dict[str, Path]:
 
 
 def _leaves(kind: StructType, before: Path) -> Iterator[Path]:
-    from pyspark.sql.types import ArrayType, StructType
+    from pyspark.sql.types import StructType, VariantType
 
     for field in kind.fields:
         path = (*before, field.name)
+        if not isinstance(field.dataType, VariantType) and not _reason("", field.dataType, frozenset({""})):
+            yield path
         if isinstance(field.dataType, StructType):
             yield from _leaves(field.dataType, path)
-        elif is_comparable(field.dataType.elementType if isinstance(field.dataType, ArrayType) else field.dataType):
-            yield path
 
 
-def column_of(path: Path) -> Column:
-    """The expression that finds what is there."""
-    from pyspark.sql.functions import col, lit
+def column_of(path: Path, kind: DataType | None) -> Column:
+    """The expression that finds what is there, as it is sent."""
+    from pyspark.sql.functions import col, lit, struct, when
 
     if not path:
         return lit(True)
     column = col(quoted(path[0]))
     for name in path[1:]:
         column = column.getItem(name)
-    return column
+    return when(column.isNotNull(), struct()) if is_bare(kind) else column
 
 
-def _reason(attribute: str, kind: DataType, several: bool) -> str:
+def attribute_type(schema: StructType, path: Path) -> DataType | None:
+    """The type of what rules see of a column."""
+    from pyspark.sql.types import StructType
+
+    kind = type_at(schema, path)
+    return StructType() if is_object(kind) else kind
+
+
+def is_bare(kind: DataType | None) -> bool:
+    """Whether this is the type of objects on their way: a struct without fields."""
+    from pyspark.sql.types import StructType
+
+    return isinstance(kind, StructType) and not kind.fields
+
+
+def is_object(kind: DataType | None) -> bool:
+    """Whether rules see of such values only that they are present.
+
+    That is so of an array of structs or maps too, because an object among several values is one that nothing names.
+    """
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    return isinstance(kind.elementType if isinstance(kind, ArrayType) else kind, StructType | MapType)
+
+
+def _reason(attribute: str, kind: DataType, multi: frozenset[str]) -> str:
     """Why a column of this type cannot be asked about; nothing if it can."""
     from pyspark.sql import types
 
@@ -133,9 +175,9 @@ def _reason(attribute: str, kind: DataType, several: bool) -> str:
         return ""
     value = kind.elementType if isinstance(kind, types.ArrayType) else kind
     what = f"is a column of type {kind.simpleString()}"
-    if not is_comparable(value):
-        return f"{what}, and rules compare numbers, strings, Booleans, dates and timestamps: cast it, or name a field"
-    if isinstance(kind, types.ArrayType) and not several:
+    if not isinstance(value, types.StructType | types.MapType) and not is_comparable(value):
+        return f"{what}, and rules compare numbers, strings, Booleans, dates and timestamps: cast it"
+    if isinstance(kind, types.ArrayType) and attribute not in multi:
         return (
             f"{what} but single-valued in the rules: declare it with multi=[{attribute!r}] when they are compiled, or "
             "give one value"

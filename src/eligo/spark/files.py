@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from eligo.errors import EventError, OptionError
 from eligo.paths import path_of, scheme_of
-from eligo.spark.event_columns import Path, sent_columns, type_at
+from eligo.spark.event_columns import Path, Sent, is_bare, sent_columns, type_at
 from eligo.spark.match import VERSION, begin_plan, check_options, locate_attributes, matched, session_of
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.row_groups import File, Files, as_type, cut, unreadable
@@ -62,7 +62,7 @@ def match_files(
     """
     session = session_of(session)
     folder = folder_of(path)
-    check_options(version, version_column, key, memory, observe, check)
+    version, key, memory = check_options(version, version_column, key, memory, observe, check)
     places = _places(parquet_path)
     found = facts(folder, version, check)
     if check:
@@ -72,12 +72,12 @@ def match_files(
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
     attributes, plan, aside = locate_attributes(schema, found, plan)
     sent = sent_columns(schema, plan.kept, attributes)
-    _refuse_shredded(listing, sent.paths)
+    _refuse_shredded(listing, sent)
     files = Files(
         files=listing.files,
         tasks=cut(listing.files),
-        leaves=_leaves(schema, sent.paths, listing.constants),
-        wanted=tuple((path, _arrow(path, type_at(schema, path))) for path in sent.paths),
+        leaves=_leaves(schema, sent, listing.constants),
+        wanted=tuple((path, _arrow(path, kind)) for path, kind in zip(sent.paths, sent.types, strict=True)),
         constants=listing.constants,
     )
     plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths), files=files)
@@ -196,10 +196,10 @@ def _columns(footer: Any) -> dict[str, str]:
     return {c.path: f"{c.physical_type} {c.logical_type}" for c in columns if _SHREDDED not in c.path}
 
 
-def _refuse_shredded(listing: _Listing, paths: Iterable[Path]) -> None:
+def _refuse_shredded(listing: _Listing, sent: Sent) -> None:
     """Of a Variant whose fields Spark has made columns of their own, what is left is not all."""
-    for path in paths:
-        if path and is_variant(_arrow(path, type_at(listing.schema, path))):
+    for path, kind in zip(sent.paths, sent.types, strict=True):
+        if is_variant(_arrow(path, kind)):
             parts = ".".join(path) + _SHREDDED
             for file, footer in zip(listing.files, listing.footers, strict=True):
                 if any(footer.schema.column(i).path.startswith(parts) for i in range(len(footer.schema))):
@@ -223,18 +223,35 @@ def _constant(schema: StructType, name: str, text: str, path: str) -> Any:
     return as_type(pa.array([unquote(text)]), _arrow((name,), kind))[0].as_py()
 
 
-def _leaves(schema: StructType, paths: Iterable[Path], constants: Sequence[str]) -> tuple[str, ...]:
+def _leaves(schema: StructType, sent: Sent, constants: Sequence[str]) -> tuple[str, ...]:
     """What to read: a struct's field by its path, but all of a map, and nothing twice."""
     from pyspark.sql.types import StructType
 
     wanted: set[Path] = set()
-    for path in paths:
+    bare: list[Path] = []
+    for path, kind in zip(sent.paths, sent.types, strict=True):
         if path and path[0] not in constants:
             length = 1
             while length < len(path) and isinstance(type_at(schema, path[:length]), StructType):
                 length += 1
-            wanted.add(path[:length])
+            is_presence = length == len(path) and is_bare(kind) and isinstance(type_at(schema, path), StructType)
+            (bare.append if is_presence else wanted.add)(path[:length])
+    # Whether a struct is there is seen by any of its fields: by one that is read anyway, or by a small one.
+    for path in sorted(bare, key=len, reverse=True):
+        if not any(path == other[: len(path)] or other == path[: len(other)] for other in wanted):
+            wanted.add(_small_leaf(schema, path))
     return tuple(sorted(".".join(p) for p in wanted if not any(p[:n] in wanted for n in range(1, len(p)))))
+
+
+def _small_leaf(schema: StructType, path: Path) -> Path:
+    """The field in a struct that takes the least to read, as far as its type tells."""
+    from pyspark.sql.types import BooleanType, DateType, NumericType, StringType, StructType
+
+    sizes = (BooleanType, DateType | NumericType, StringType)
+    while isinstance(kind := type_at(schema, path), StructType) and kind.fields:
+        order = [[isinstance(field.dataType, size) for size in sizes] for field in kind.fields]
+        path = (*path, kind.fields[order.index(max(order))].name)
+    return path
 
 
 def _arrow(where: Path, kind: DataType | None) -> pa.DataType:

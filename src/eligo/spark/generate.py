@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from eligo.arguments import whole_number
 from eligo.errors import EligoError
-from eligo.spark.arguments import check_session, check_whole
+from eligo.spark.arguments import check_session
 from eligo.workload.base import WORKLOADS
 from eligo.workload.blocks import Blocks
 
@@ -58,7 +59,7 @@ def generate(
 
 def frames(session: SparkSession, made: Blocks, partitions: int | None = None) -> Generated:
     """The same of blocks that are prepared."""
-    check_whole(partitions, "partitions")
+    partitions = None if partitions is None else whole_number("partitions", partitions, least=1)
     return Generated(
         _frame(session, made.rule_blocks, partitions, made.rules, made.rule_schema),
         _frame(session, made.event_blocks, partitions, made.events, made.event_schema),

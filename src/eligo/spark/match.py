@@ -16,29 +16,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from eligo.errors import EligoError, OptionError
+from eligo.arguments import flag, one_of, tag_names, whole_number
+from eligo.errors import EligoError
 from eligo.spark import worker
-from eligo.spark.arguments import (
-    check_choice,
-    check_frame,
-    check_names,
-    check_session,
-    check_text,
-    check_whole,
-    require_spark,
-)
+from eligo.spark.arguments import check_frame, check_session, columns_named, name_given, require_spark
 from eligo.spark.current import with_version
 from eligo.spark.event_columns import (
     Path,
     column_names,
-    column_of,
     few,
     holds_lists,
     leaves_of,
     locate,
     quoted,
     sent_columns,
-    type_at,
 )
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.rule_sets import Facts, Source, facts, look_aside
@@ -96,10 +87,11 @@ def match(
     very name, or else the field `age` of the struct (or the key `age` of the map, or of the object in the Variant)
     `user`. An attribute that the DataFrame lacks is absent in every event.
     """
-    events_df = check_frame(events_df, "events_df")
-    check_choice(columns, "columns", (None, "named", "all"))
+    events_df = check_frame("events_df", events_df)
+    if columns is not None:
+        one_of("columns", columns, ("named", "all"))
     folder = folder_of(path)
-    check_options(version, version_column, key, memory, observe, check)
+    version, key, memory = check_options(version, version_column, key, memory, observe, check)
     found = facts(folder, version, check)
     if check:
         check_once(events_df.sparkSession, folder)
@@ -110,11 +102,11 @@ def match(
     if columns == "all" or (columns is None and following):
         leaves = leaves_of(schema)
         if columns == "all" or len(leaves) <= _FEW_COLUMNS:
-            attributes = {**leaves, **attributes}
+            attributes = {**{name: (path,) for name, path in leaves.items()}, **attributes}
     sent = sent_columns(schema, plan.kept, attributes)
     plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + following)
-    selected = [column_of(path) for path in sent.paths]
-    if any(holds_lists(type_at(schema, path)) for path in sent.paths):
+    selected = sent.columns()
+    if any(map(holds_lists, sent.types)):
         _warn_of_measuring(events_df.sparkSession)
     if following:
         events_df, at = with_version(events_df, folder, found.version)
@@ -134,18 +126,19 @@ def match(
 
 def check_options(
     version: object, version_column: object, key: object, memory: object, observe: object, check: object
-) -> None:
-    """Refuse options of `match` and `match_files` that make no sense, before anything is done."""
-    check_whole(version, "version")
-    check_text(version_column, "version_column", VERSION)
-    if key is not None:
-        check_names([key] if isinstance(key, str) else key, "key", "column names")
-    if memory is None:
-        raise OptionError("memory is a whole number of bytes, not None")
-    check_whole(memory, "memory", unit=" of bytes")
-    if not hasattr(type(observe), "get"):  # as an Observation has, of Spark Connect too; asking itself would wait
-        check_text(observe, "observe", "eligo")
-    check_choice(check, "check", (True, False))
+) -> tuple[int | None, tuple[str, ...], int]:
+    """Refuse options of `match` and `match_files` that make no sense, before anything is done: version, key, memory."""
+    if version_column is not None:
+        name_given("version_column", version_column, VERSION)
+    # An Observation, of Spark Connect too, has `get`; asking itself would wait.
+    if observe is not None and not hasattr(type(observe), "get"):
+        name_given("observe", observe, "eligo")
+    flag("check", check)
+    return (
+        None if version is None else whole_number("version", version, least=1),
+        () if key is None else columns_named("key", [key] if isinstance(key, str) else key),
+        whole_number("memory", memory, least=1),
+    )
 
 
 def begin_plan(
@@ -159,18 +152,16 @@ def begin_plan(
     version_column: str | None,
 ) -> Plan:
     """What is known before the columns that rules look at; options that make no sense are refused."""
-    check_choice(output, "output", ("exploded", "array"))
-    check_whole(top_k, "top_k")
     plan = Plan(
         source=Source(folder, found.manifest, found.version),
         kept=(),
         attributes=(),
         columns=0,
-        output=output,
+        output=one_of("output", output, ("exploded", "array")),
         integers=found.integers,
         version_column=version_column if found.version else None,
-        top_k=top_k,
-        tags=None if tags is None else check_names([tags] if isinstance(tags, str) else tags, "tags", "tags"),
+        top_k=None if top_k is None else whole_number("top_k", top_k, least=1),
+        tags=None if tags is None else tag_names("tags", tags),
     )
     return replace(plan, kept=tuple(_kept(schema, keep, plan)))
 
@@ -180,7 +171,7 @@ def matched(
     schema: StructType,
     plan: Plan,
     found: Facts,
-    key: Iterable[str] | None,
+    key: tuple[str, ...],
     memory: int,
     observe: str | Observation | None,
     aside: int,
@@ -195,7 +186,7 @@ def matched(
     return _observed(answers, observe, plan, aside)
 
 
-def locate_attributes(schema: StructType, found: Facts, plan: Plan) -> tuple[dict[str, Path], Plan, int]:
+def locate_attributes(schema: StructType, found: Facts, plan: Plan) -> tuple[dict[str, tuple[Path, ...]], Plan, int]:
     """Where the attributes are that rules look at, the plan with those whose rules are set aside, and how many rules.
 
     Warnings say which rules are set aside, and that no attribute at all is there.
@@ -261,7 +252,7 @@ def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan,
 
 def _kept(schema: StructType, keep: Iterable[str] | None, plan: Plan) -> list[str]:
     """The names of the columns to give back, checked."""
-    kept = list(schema.names if keep is None else check_names(keep, "keep", "column names"))
+    kept = list(schema.names if keep is None else columns_named("keep", keep))
     answers = {field.name.casefold(): field.name for field in worker.answer_fields(plan)}
     for name in kept:
         if name not in schema.names:

@@ -25,7 +25,7 @@ from eligo.compile.compiled import Arrays
 from eligo.errors import EventError
 from eligo.index.registry import choose as choose_index
 from eligo.spark.arguments import check_frame
-from eligo.spark.event_columns import column_of, few, locate, variant_depth
+from eligo.spark.event_columns import few, locate, sent_columns, variant_depth
 from eligo.spark.jobs import REPORT_DDL, report, reports, run_tasks
 from eligo.spark.preflight import check_once
 from eligo.spark.published import Published, published
@@ -54,7 +54,7 @@ def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
     that look at the rarest first. The counts are kept with the rules.
     """
     started = time.perf_counter()
-    events_df = check_frame(events_df, "events_df")
+    events_df = check_frame("events_df", events_df)
     if events_df.isStreaming:
         raise EventError("what events hold is learned from a table of them, not from a stream")
     from pyspark.sql.functions import lit
@@ -64,8 +64,9 @@ def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
     with Staging.begin(folder) as staging:
         paths = _paths(events_df.schema, folder)
         check_once(session, folder, writing=True)
-        names = list(paths)
-        columns = [column_of(paths[name]).alias(f"c{i}") for i, name in enumerate(names)]
+        sent = sent_columns(events_df.schema, (), paths)
+        names = [name for name, _ in sent.attributes]
+        columns = [column.alias(f"c{i}") for i, column in enumerate(sent.columns())]
         table = _counted(events_df.select(lit(True).alias(_ROWS), *columns), names, str(staging.folder))
         with publishing(folder), hold(folder) as held:
             made = _published(session, folder, held.content, staging, table)
@@ -76,15 +77,15 @@ def observe(events_df: DataFrame, path: str | os.PathLike[str]) -> Published:
     return done
 
 
-def _paths(schema: StructType, folder: str) -> dict[str, Any]:
+def _paths(schema: StructType, folder: str) -> dict[str, list[Any]]:
     """The attributes that can be counted, and where they are."""
     with hold(folder) as held:
         content = held.content
     multi = frozenset(content.multi) | content.containing.keys()
-    paths = locate(schema, content.asked, multi).paths
+    located = locate(schema, content.asked, multi).paths.items()
     # What is in a Variant is not counted: its types are known only row by row.
-    paths = {name: path for name, path in paths.items() if variant_depth(schema, path) is None}
-    if not paths:
+    paths = {name: [path for path in ways if variant_depth(schema, path) is None] for name, ways in located}
+    if not any(paths.values()):
         raise EventError(
             f"none of the attributes that rules name ({few(content.asked)}) is a column of the events "
             f"({few(schema.names)}): there is nothing to learn"

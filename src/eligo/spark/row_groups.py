@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from eligo.arrow import arrow_of
 from eligo.errors import EventError
 from eligo.spark.event_columns import Path, column_names
+from eligo.spark.objects import BARE, bare
 from eligo.spark.variant import is_variant, variant_type
 
 _BATCH: Final = 16_384  # rows read and matched at a time
@@ -175,6 +176,8 @@ def as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """The column in Spark's type: other writers have dictionaries, milliseconds, unsigned numbers and so on."""
     if is_variant(kind):
         return _variant(column)
+    if kind == BARE:
+        return bare(column)
     return column if column.type.equals(kind) else column.cast(kind)
 
 

@@ -213,16 +213,17 @@ def _unaskable(source: Source, content: Content) -> dict[str, str]:
     """
     import json
 
-    from pyspark.sql.types import MapType, StructType, VariantType
+    from pyspark.sql.types import MapType, StructType
 
-    from eligo.spark.event_columns import locate, type_at
+    from eligo.spark.event_columns import locate, type_at, variant_depth
 
     schema = StructType.fromJson(json.loads(source.schema))
     found = locate(schema, content.asked, frozenset(content.multi) | content.containing.keys())
     reasons = dict(found.unusable)
     for name in sorted(found.paths.keys() - source.sent):
-        path = found.paths[name]
-        keyed = any(isinstance(type_at(schema, path[:n]), MapType | VariantType) for n in range(1, len(path)))
+        path, *_ = found.paths[name]
+        keyed = any(isinstance(type_at(schema, path[:n]), MapType) for n in range(1, len(path)))
+        keyed = keyed or variant_depth(schema, path) is not None
         reasons[name] = "is in the events, but this query does not send it to its workers: start it again" + (
             " (a key that no rule named: columns='all' does not help)" if keyed else ", or once with columns='all'"
         )

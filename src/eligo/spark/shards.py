@@ -12,7 +12,7 @@ Nothing is shuffled in the first case, nor in the second for one row a match.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -47,7 +47,7 @@ def spread(
     plan: Plan,
     answer: StructType,
     found: Facts,
-    key: Iterable[str] | None,
+    key: tuple[str, ...],
     memory: int,
 ) -> DataFrame:
     """A pass over the events for each shard, the answers put together."""
@@ -60,20 +60,19 @@ def spread(
         log.warning("%s: even one shard, with the strings that all of them need, is more than that", size)
     if plan.output == "exploded" and plan.top_k is None:
         return _passes(chosen, plan, answer, shards)
-    names = [key] if isinstance(key, str) else list(key or ())
-    if not names:
+    if not key:
         raise OptionError(
             f"{size}: the answers of the shards must be put together event by event; say with key=[…] which kept "
             "columns tell events apart, or use output='exploded' without top_k, or a larger memory="
         )
-    for name in names:
+    for name in key:
         if name not in plan.kept:
             raise OptionError(f"key names {name!r}, which is not among the kept columns ({few(plan.kept)})")
     return _together(
         _passes(chosen, replace(plan, output=worker.RANKED), _ranked(plan, answer), shards),
         plan,
         answer,
-        names,
+        key,
         shards,
     )
 
@@ -100,15 +99,15 @@ def _ranked(plan: Plan, answer: StructType) -> StructType:
     return StructType([*kept, StructField(_FOUND, ArrayType(match, False), False)])
 
 
-def _together(union: DataFrame, plan: Plan, answer: StructType, key: list[str], shards: int) -> DataFrame:
+def _together(union: DataFrame, plan: Plan, answer: StructType, key: tuple[str, ...], shards: int) -> DataFrame:
     """One row an event, or its best k matches, of what the passes gave."""
     from pyspark.sql import functions as f
 
     firsts = [f.first(quoted(name)).alias(name) for name in plan.kept if name not in key]
     ordered = f.array_sort(f.flatten(f.collect_list(_FOUND)))  # by order, then by sequence
     if plan.top_k is not None:
-        ordered = f.slice(ordered, 1, plan.top_k)
-    message = f"key={key} does not tell events apart: two events have the same, or none"
+        ordered = f.slice(ordered, 1, min(plan.top_k, 2**31 - 1))
+    message = f"key={list(key)} does not tell events apart: two events have the same, or none"
     once = f.count(f.lit(1)) == f.lit(shards)
     found = f.when(once, ordered).otherwise(f.raise_error(f.lit(message)))
     grouped = union.groupBy(*map(quoted, key)).agg(found.alias(_FOUND), *firsts)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from eligo.arguments import shown
 from eligo.errors import EventError, OptionError, SnapshotError
 from eligo.paths import local_path
 from eligo.spark.arguments import check_session
@@ -64,7 +65,7 @@ def register(session: SparkSession) -> None:
 def place_of(text: Any) -> tuple[str, int | None]:
     """The folder and the version that a path in SQL names."""
     if not isinstance(text, str) or not text:
-        raise OptionError(f"the path of the rules is a string such as '/shared/rules', not {text!r}")
+        raise OptionError(f"the path of the rules is a string such as '/shared/rules', not {shown(text)}")
     found = _PINNED.fullmatch(text)
     path, version = (found[1], int(found[2])) if found and not os.path.isdir(text) else (text, None)
     path = local_path(path)

@@ -17,14 +17,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, SelectedColumn
 
+from eligo.arguments import shown
 from eligo.errors import OptionError
 from eligo.spark import worker
-from eligo.spark.event_columns import Path, column_names, quoted, sent_columns, type_at
+from eligo.spark.event_columns import Path, column_names, is_bare, quoted, sent_columns, type_at
 from eligo.spark.files import arrow_type
 from eligo.spark.match import VERSION, answer_schema, begin_plan, locate_attributes
+from eligo.spark.objects import BARE
 from eligo.spark.rule_sets import facts
 from eligo.spark.sql import TABLE, place_of
 from eligo.spark.variant import is_variant
@@ -76,7 +78,10 @@ class MatchRows:
         )
         attributes, plan, _ = locate_attributes(schema, found, plan)
         sent = sent_columns(schema, (), attributes)
-        selected = [*map(quoted, plan.kept), *(_expression(schema, path) for path in sent.paths)]
+        selected = [
+            *map(quoted, plan.kept),
+            *(_expression(schema, *each) for each in zip(sent.paths, sent.types, strict=True)),
+        ]
         return Analyzed(
             schema=answer_schema(schema, plan),
             select=[SelectedColumn(*each) for each in zip(selected, column_names(len(selected)), strict=True)],
@@ -89,7 +94,7 @@ class MatchRows:
                 columns=1 + len(sent.paths),
             ),
             kept=len(plan.kept),
-            types=[arrow_type(type_at(schema, path)) for path in sent.paths],
+            types=[arrow_type(kind) for kind in sent.types],
         )
 
     def __init__(self, analyzed: Analyzed) -> None:
@@ -121,11 +126,10 @@ class MatchRows:
                 yield (*rows[number][: self.kept], *answer)
 
 
-def _expression(schema: StructType, where: Path) -> str:
+def _expression(schema: StructType, where: Path, kind: DataType | None) -> str:
     """How SQL finds the attribute. A moment comes as a number: Python would see it in the worker's own time zone."""
     if not where:
         return "true"
-    kind = type_at(schema, where)
     text = quoted(where[0])
     for depth in range(1, len(where)):
         if isinstance(type_at(schema, where[:depth]), MapType):
@@ -133,6 +137,8 @@ def _expression(schema: StructType, where: Path) -> str:
             text += f"['{key}']"
         else:
             text += f".{quoted(where[depth])}"
+    if is_bare(kind):
+        return f"CASE WHEN {text} IS NOT NULL THEN struct() END"
     if isinstance(kind, TimestampType):
         return f"unix_micros({text})"
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, TimestampType):
@@ -145,6 +151,8 @@ def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(values, pa.int64()).cast(kind)
     if pa.types.is_list(kind) and pa.types.is_timestamp(kind.value_type) and kind.value_type.tz:
         return pa.array(values, pa.list_(pa.int64())).cast(pa.list_(kind.value_type))
+    if kind == BARE:
+        values = [None if value is None else {} for value in values]
     if is_variant(kind):
         values = [value and {"value": bytes(value.value), "metadata": bytes(value.metadata)} for value in values]
     return pa.array(values, kind)
@@ -164,5 +172,5 @@ def _names(argument: AnalyzeArgument | None, name: str) -> list[str] | None:
     if value is None or isinstance(value, list | tuple):
         return None if value is None else list(value)
     if not isinstance(value, str):
-        raise OptionError(f"{name} is a string such as 'id,at', or an array of strings, not {value!r}")
+        raise OptionError(f"{name} is a string such as 'id,at', or an array of strings, not {shown(value)}")
     return [part.strip() for part in value.split(",") if part.strip()]

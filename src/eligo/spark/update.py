@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from eligo.arguments import flag, one_of
 from eligo.compile.signature import BUCKETS
 from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.spark import changes, compacting
-from eligo.spark.arguments import check_choice, check_frame, check_session
+from eligo.spark.arguments import check_frame, check_session
 from eligo.spark.changes import Changed
 from eligo.spark.compacting import Renumbering
 from eligo.spark.compile import shards_of
@@ -63,10 +64,11 @@ def update_rules(
                 the rules, and at least 10,000, are dead or in deltas
     """
     started = time.perf_counter()
-    check_choice(on_error, "on_error", ("collect", "raise"))
-    check_choice(compact, "compact", (True, False, None))
+    one_of("on_error", on_error, ("collect", "raise"))
+    if compact is not None:
+        flag("compact", compact)
     folder = versioned_folder(path)
-    changes_df = check_frame(changes_df, "changes_df")
+    changes_df = check_frame("changes_df", changes_df)
     rows, id_type = rule_columns(changes_df, ("change",))
     session = changes_df.sparkSession
     check_once(session, folder, writing=True)

@@ -7,8 +7,9 @@
 What is at the end of a path is dealt out to columns of one attribute, one for each kind of value, null elsewhere: an
 event has the attribute in one of them. A dot leads from an object to its field, always.
 
-A number with a decimal point, which parse_json makes a decimal, is an integer or a float as all decimals are. An object
-or binary data is no value that rules compare, and is refused; an array is several values, of one kind.
+A number with a decimal point, which parse_json makes a decimal, is an integer or a float as all decimals are. Of an
+object it matters only that it is there; among several values, none of which can be it, not even that. Binary data is no
+value that rules compare, and is refused; an array is several values, of one kind.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from eligo.compile.compiled import F64, I64, U8
 from eligo.compile.decimals import EXACT, scaled_entries
 from eligo.errors import EventError
 from eligo.language.decimals import number_of
+from eligo.spark.objects import BARE
 from eligo.spark.variant_kernels import (
     ARRAY,
     BOOLEAN,
@@ -79,7 +81,7 @@ def attribute_columns(name: str, column: pa.Array, keys: Sequence[str], several:
 
 def _families(kind: U8) -> list[int]:
     """Those that occur; the first always, so that there is a column."""
-    return [f for f in (INTEGER, REAL, BOOLEAN, TIME, TEXT) if f == INTEGER or (kind == f).any()]
+    return [f for f in (INTEGER, REAL, BOOLEAN, TIME, TEXT, OBJECT) if f == INTEGER or (kind == f).any()]
 
 
 def _bytes(column: pa.Array) -> tuple[U8, I64]:
@@ -93,7 +95,7 @@ def _bytes(column: pa.Array) -> tuple[U8, I64]:
 
 def _refuse(name: str, kind: U8, rows: I64, several: bool) -> None:
     """Say what is there and is no value."""
-    bad = kind >= (ARRAY if not several else OBJECT)
+    bad = (kind >= OTHER) | ((kind == ARRAY) & (not several))
     if not bad.any():
         return
     first = int(np.argmax(bad))
@@ -104,8 +106,6 @@ def _refuse(name: str, kind: U8, rows: I64, several: bool) -> None:
             f"{event} holds a list but is single-valued: declare it with multi=[{name!r}] when the rules are compiled, "
             "or give one value"
         )
-    if what == OBJECT:
-        raise EventError(f"{event} holds an object; name a field of it, such as {name}.x")
     if what == OTHER:
         raise EventError(f"{event} holds binary data, a list in a list, or another type that rules do not compare")
     raise EventError(f"{event}: the Variant is damaged, or of a newer format")
@@ -143,6 +143,8 @@ def _column(values: U8, family: int, mine: Masks, number: I64, extra: I64, real:
         validity = pa.array(mine).buffers()[1]
         buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_string(), len(mine), buffers)
+    if family == OBJECT:
+        return pa.Array.from_buffers(BARE, len(mine), [pa.array(mine).buffers()[1]])
     if family == REAL:
         return pa.array(real, mask=~mine)
     if family == BOOLEAN:
@@ -158,7 +160,7 @@ def _lists(name: str, values: U8, at: I64, end: I64, kind: U8, number: I64, extr
     kind, number, extra = decode(values, starts, ends)
     _refuse(name, np.where(kind == ARRAY, np.uint8(OTHER), kind), rows, True)
     kind, number, real = _settled(values, kind, number, extra)
-    some = kind != NOTHING  # a null in an array is no value
+    some = (kind != NOTHING) & (kind != OBJECT)  # a null in an array is no value; an object is none that rules name
     rows, kind, number, extra, real = rows[some], kind[some], number[some], extra[some], real[some]
     kind, real = _one_kind_a_row(name, rows, kind, number, real, len(at))
     of_row = np.full(len(at), NOTHING, np.uint8)

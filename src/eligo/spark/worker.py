@@ -29,6 +29,7 @@ from eligo.errors import SnapshotError
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
 from eligo.spark.memory import give_back, keep_little
+from eligo.spark.objects import bare
 from eligo.spark.portions import Found, Pace, by_event, bytes_by_row, cuts
 from eligo.spark.row_groups import Files
 from eligo.spark.rule_sets import Source, opened
@@ -84,7 +85,8 @@ def _answers(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
 def events_of(plan: Plan, version: int, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The columns that rules look at, by the names of the attributes; one may have several columns."""
     rules = opened(plan.source, version, plan.integers)
-    parts = [(name, batch.column(number)) for name, number in plan.attributes if name in rules.asked]
+    # A struct that is kept comes as a whole; but its fields that rules name come as columns of their own.
+    parts = [(name, bare(batch.column(number))) for name, number in plan.attributes if name in rules.asked]
     for name, number, keys in plan.variants:
         if name in rules.asked:
             columns = attribute_columns(name, batch.column(number), keys, name in rules.matcher.multi)

@@ -21,6 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
+from eligo.arguments import shown, whole_number
 from eligo.errors import OptionError, SnapshotError
 from eligo.paths import local_path
 from eligo.store.files import lock, sync_directory, turn
@@ -46,10 +47,9 @@ def sweep(path: str | PathLike[str], *, keep: int = 2, grace: float = GRACE) -> 
     `keep`: so many of the newest versions stay, the current one among them. `grace`: seconds for which a superseded
     version stays nevertheless.
     """
-    if not isinstance(keep, int) or isinstance(keep, bool) or keep < 1:
-        raise OptionError(f"keep is a whole number of at least 1, not {keep!r:.60}")
+    keep = whole_number("keep", keep, least=1)
     if not isinstance(grace, int | float) or isinstance(grace, bool) or not grace >= 0:
-        raise OptionError(f"grace is a number of seconds, 0 or more, not {grace!r:.60}")
+        raise OptionError(f"grace is a number of seconds, 0 or more, not {shown(grace)}")
     directory = Path(local_path(path))
     newest = current_version(directory)
     with turn(directory / LOCK) as alone:

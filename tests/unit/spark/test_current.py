@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,8 +23,9 @@ class Machine:
         self.shown: list[int] = []
         monkeypatch.setattr(current, "_seen", OrderedDict())
         monkeypatch.setattr(current, "_micro_batch", lambda: self.task)
-        monkeypatch.setattr(versions.time, "sleep", self._sleep)
-        monkeypatch.setattr(versions.time, "monotonic", lambda: self.slept)
+        # The module's own name alone: other threads of this process sleep as well, and look at the clock.
+        clock = SimpleNamespace(sleep=self._sleep, monotonic=lambda: self.slept)
+        monkeypatch.setattr(versions, "time", clock)
 
     def show(self, *versions: int) -> None:
         self.shown = list(versions)
