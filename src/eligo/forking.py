@@ -51,53 +51,63 @@ class Forked(ABC):
         """Forget the threads that do not exist here."""
 
 
-class ForkLock(Forked):
-    """A reentrant lock that is free in a forked child.
+def fork_lock(owner: Any, name: str, rank: int, lost: str = "") -> threading.RLock:
+    """A reentrant lock for an attribute of an object, which is free in forked children: there it is another one.
 
-    If another thread holds it for longer than a fork waits, then what it protects may be half changed in the child.
-    There, taking it is an error with the words `lost`; without such words half a change does no harm.
+    It is one of the standard library, because `with` takes such a one without a moment for Ctrl-C in between. If
+    another thread holds it for longer than a fork waits, then what it protects may be half changed in the child. There,
+    taking it is an error with the words `lost`; without such words half a change does no harm.
     """
+    owner.__dict__.setdefault("_fork_locks", []).append(_ForkLock(owner, name, rank, lost))
+    return threading.RLock()
 
-    def __init__(self, rank: int, lost: str = "") -> None:
+
+class _ForkLock(Forked):
+    """Looks after the lock that an attribute of an object holds."""
+
+    def __init__(self, owner: Any, name: str, rank: int, lost: str) -> None:
         self.rank = rank
-        self._words = lost
-        self._lock = threading.RLock()
-        self._taken = self._lost = False
+        self._owner, self._name, self._words = weakref.ref(owner), name, lost
+        self._taken: Any = None
         self.register()
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        if self._lost:
-            if not blocking:
-                return False
-            raise EligoError(self._words)
-        return self._lock.acquire(blocking, timeout)
-
-    def release(self) -> None:
-        self._lock.release()
-
-    def __enter__(self) -> None:
-        if self._lost:
-            raise EligoError(self._words)
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
     def before_fork(self, deadline: float) -> None:
-        self._taken = self._lock.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        lock = getattr(self._owner(), self._name, None)
+        if lock is not None and lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            self._taken = lock
 
     def after_fork_in_parent(self) -> None:
-        if self._taken:
-            self._taken = False
-            self._lock.release()
+        lock, self._taken = self._taken, None
+        if lock is not None:
+            lock.release()
 
     def after_fork_in_child(self) -> None:
-        if self._taken:
+        if self._taken is not None:
             # Held by the thread that forked, which is the one that goes on; perhaps it held the lock already.
             self.after_fork_in_parent()
-        else:
-            self._lost = self._lost or bool(self._words)
-            self._lock = threading.RLock()
+        elif (owner := self._owner()) is not None:
+            setattr(owner, self._name, LostLock(self._words) if self._words else threading.RLock())
+
+
+class LostLock:
+    """The lock of what a thread that does not exist here was changing. Who waits for it gets an error instead."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if blocking:
+            raise EligoError(self._words)
+        return False
+
+    def release(self) -> None:
+        raise RuntimeError("cannot release a lock that was not taken")
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 _everyone: weakref.WeakSet[Forked] = weakref.WeakSet()

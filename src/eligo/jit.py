@@ -7,7 +7,8 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, partial, wraps
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def _compiled(function: Callable[..., Any]) -> Any:
     try:
         compiled: Any = numba.njit(nogil=True)(function)
         compiled.get_call_template = partial(_call_plainly, compiled.get_call_template)
+        compiled.compile = _uninterrupted(compiled.compile)  # or loads what was compiled
         with suppress(RuntimeError):  # no place to write to
             compiled._cache = KernelCache(function, folder)
         return compiled
@@ -110,6 +112,23 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function)
 
 
+def maker(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that makes a handle for Python."""
+    return wraps(function)(_uninterrupted(_compiled(function)))
+
+
+def _uninterrupted(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same call with Ctrl-C put off: Numba and LLVM free things twice if it comes while they make an object."""
+    # Not among the imports above: these are part of what every compiled kernel depends on.
+    from eligo.interrupts import uninterrupted
+
+    def called(*args: Any) -> Any:
+        with uninterrupted():
+            return call(*args)
+
+    return called
+
+
 def inline(function: Callable[..., Any]) -> Any:
     """A helper of kernels that LLVM is free to inline; scalars or one whole object in, scalars out."""
     return _compiled(function)
@@ -122,6 +141,9 @@ def define_handle(handle: type, kind: type, fields: Iterable[str]) -> None:
     that calls the class: the class called from Python would be compiled anew in every process.
     """
     structref.define_proxy(handle, kind, list(fields))  # type: ignore[no-untyped-call]
+    # Numba asks a handle for its type at each call of a kernel. Asked in Python, it would be a moment for Ctrl-C, in
+    # the middle of a call that does not expect one; and slower.
+    handle._numba_type_ = property(attrgetter("_type"))  # type: ignore[attr-defined]
 
 
 @intrinsic

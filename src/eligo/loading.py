@@ -13,6 +13,7 @@ from typing import Any
 from eligo.arguments import plain_id, shown
 from eligo.bulk import rows_of
 from eligo.errors import EligoError, LimitError, UnknownRuleError
+from eligo.interrupts import allow, checkpoint, defer, uninterrupted
 from eligo.language import Limits, Node, parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued
@@ -21,6 +22,8 @@ from eligo.rule import Reject
 from eligo.segments.pending import Pending
 from eligo.segments.rule_table import RuleId, is_id
 from eligo.segments.rules import Place, Rules
+
+_END = object()
 
 
 class Loader:
@@ -40,7 +43,7 @@ class Loader:
         rules = self._rules
         expected = rules.multi | containing
         early = normalize(root, multi=expected, absent=rules.absent)  # a large rule should not hold the lock for long
-        with rules.lock:
+        with rules.lock, uninterrupted():
             check_id(rule, self.id_type)
             known = rules.find(rule)
             if known is not None and not replace:
@@ -59,7 +62,7 @@ class Loader:
 
     def remove(self, rule: RuleId) -> None:
         rules = self._rules
-        with rules.lock:
+        with rules.lock, uninterrupted():
             place = self.place(rule)
             gone = self._containing_at(place)
             with self._containing_changes(NOTHING, gone):
@@ -71,7 +74,7 @@ class Loader:
     def remove_many(self, ids: Sequence[RuleId]) -> None:
         """Remove rules, each named once; if one is unknown, none is."""
         rules = self._rules
-        with rules.lock:
+        with rules.lock, uninterrupted():
             places = [self.place(rule) for rule in ids]
             gone: Counter[str] = Counter()
             for text in rules.texts_at(places) if rules.containing else ():
@@ -97,7 +100,7 @@ class Loader:
     def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
         rules = self._rules
         rejects: list[Reject] = []
-        with rules.lock, rules.quietly(), without_collector():
+        with rules.lock, uninterrupted(), rules.quietly(), without_collector():
             containing_before, multi_before = Counter(rules.containing), rules.multi
             parts = [rules.new_pending()]
             became_multi: dict[str, int] = {}
@@ -105,7 +108,7 @@ class Loader:
             doomed: list[Place] = []
             id_type, sequence = self.id_type, rules.next_sequence
             try:
-                for row, given in enumerate(rows_of(source)):
+                for row, given in enumerate(_interruptibly(rows_of(source))):
                     try:
                         if isinstance(given, EligoError):
                             raise given
@@ -144,7 +147,7 @@ class Loader:
                     parts[-1].add(rule, normal, text, number, labels, place)
                     seen[rule] = parts[-1], containing
                     id_type = type(rule)
-                built = [rules.made(*part.finish()) for part in parts if part.rows]
+                built = list(_interruptibly(rules.made(*part.finish()) for part in parts if part.rows))
                 # From here on no rule is refused.
                 for text in rules.texts_at(doomed) if containing_before else ():
                     rules.containing -= Counter(self._containing(text))
@@ -235,11 +238,27 @@ class Loader:
         rules.seal()
         again = rules.new_pending()
         for rule, sequence in old:
+            checkpoint()
             root = parse(rule.expression, self._limits)
             normal = normalize(root, multi=rules.multi, absent=rules.absent)
             again.add(rule.id, normal, rule.expression, rule.weight, rule.tags, sequence)
         if again.rows:
             rules.extend([rules.made(*again.finish())])
+
+
+def _interruptibly(items: Iterable[Any]) -> Iterator[Any]:
+    """The same items; Ctrl-C may come while each is fetched or made, which may take long and changes nothing here."""
+    left = iter(items)
+    try:
+        while True:
+            allow()
+            given = next(left, _END)
+            defer()
+            if given is _END:
+                return
+            yield given
+    finally:
+        defer()
 
 
 def _id_of(given: Any) -> object:

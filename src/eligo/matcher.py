@@ -20,6 +20,7 @@ from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.explain import Explanation, explain
 from eligo.index.registry import INDEXES
 from eligo.index.registry import choose as choose_index
+from eligo.interrupts import interrupt_within, interruptible
 from eligo.language import Limits, parse
 from eligo.loading import Loader
 from eligo.options import Configurable, Value, validated
@@ -33,6 +34,7 @@ from eligo.stats import Stats, collect
 class Matcher:
     """Finds, out of many rules, those that an event makes true. Threads may match while others update."""
 
+    @interruptible
     def __init__(
         self,
         index: str = "auto",
@@ -59,6 +61,7 @@ class Matcher:
 
     # -- rules
 
+    @interruptible
     def add(
         self, rule: RuleId, expression: object, weight: float = 1.0, tags: Iterable[str] = (), *, replace: bool = False
     ) -> None:
@@ -68,6 +71,7 @@ class Matcher:
         """
         self._loader.add(plain_id(rule), expression, weight, tags, flag("replace", replace))
 
+    @interruptible
     def add_many(
         self, rules: Any, on_error: Literal["raise", "collect"] = "raise", *, replace: bool = False
     ) -> list[Reject]:
@@ -80,10 +84,12 @@ class Matcher:
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
         return self._loader.add_many(rules, collect, flag("replace", replace))
 
+    @interruptible
     def remove(self, rule: RuleId) -> None:
         """Remove a rule; an unknown id is refused."""
         self._loader.remove(plain_id(rule))
 
+    @interruptible
     def get(self, rule: RuleId) -> Rule:
         """The rule with that id."""
         found = self._rules.view.rule(plain_id(rule))
@@ -94,18 +100,19 @@ class Matcher:
     def __len__(self) -> int:
         return self._rules.count
 
+    @interruptible
     def __contains__(self, rule: object) -> bool:
         return self._rules.view.has(plain_id(rule))
 
+    @interruptible
     def __iter__(self) -> Iterator[RuleId]:
         """The ids, in the order in which the rules were added."""
         return self._rules.view.everyone()
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that rules look at; those of rules just removed may still be among them."""
-        names = self._rules.recipe.attributes.names
-        return tuple(names[number] for number in sorted(self._rules.view.attributes()))
+        """The attributes that rules look at."""
+        return tuple(self._rules.view.attributes())
 
     @property
     def multi(self) -> frozenset[str]:
@@ -130,9 +137,13 @@ class Matcher:
             limit = whole_number("limit", limit)
             if not limit:
                 return []
-        # The view first: an event encoded after it knows every string that the view's rules name.
-        return self._rules.view.ids(event, self._buffer(), tags, limit)
+        try:
+            # The view first: an event encoded after it knows every string that the view's rules name.
+            return self._rules.view.ids(event, self._buffer(), tags, limit)
+        except SystemError as error:
+            raise interrupt_within(error) from None
 
+    @interruptible
     def match_batch(self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None) -> pa.Table:
         """Match many events: an Arrow, pandas or Polars table, or an iterable of dicts.
 
@@ -152,12 +163,14 @@ class Matcher:
         schema = pa.schema([("event", pa.int64()), ("rule", kind)])
         return pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(rules, kind)], schema=schema)
 
+    @interruptible
     def top(
         self, event: Mapping[str, Any], k: int = 10, *, tags: Iterable[str] | None = None
     ) -> list[tuple[RuleId, float]]:
         """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
         return self._rules.view.top(event, self._buffer(), tags, whole_number("k", k))
 
+    @interruptible
     def top_batch(self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None) -> pa.Table:
         """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
         kind, most = self.rule_type, whole_number("k", k)
@@ -173,10 +186,12 @@ class Matcher:
         text = self.get(rule).expression
         return explain(rule, parse(text, self.limits), event, self.absent, self.multi)
 
+    @interruptible
     def observe(self, events: Any) -> None:
         """Learn from past events how often each predicate holds; indexes then look at the rarest first."""
         self._rules.observe(events)
 
+    @interruptible
     def stats(self) -> Stats:
         """Rules, conjunctions, predicates, bytes by array, the index chosen and why.
 
@@ -186,6 +201,7 @@ class Matcher:
 
     # -- files
 
+    @interruptible
     def save(self, path: str | PathLike[str]) -> None:
         """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all."""
         from eligo.store.snapshot import save

@@ -42,8 +42,8 @@ def collect(rules: Rules, index: str, evaluator: str) -> Stats:
     """Counts, bytes by array, and the index chosen and why."""
     figures = rules.figures()
     sizes = figures.bytes
-    data, offsets = rules.recipe.strings.arrays()
-    sizes["strings/data"], sizes["strings/offsets"] = data.nbytes, offsets.nbytes
+    strings = rules.recipe.strings
+    sizes["strings/data"], sizes["strings/offsets"] = strings.size, 8 * (len(strings) + 1)
     total = sum(sizes.values())
     compiled = total - sum(sizes.get(name, 0) for name in _AS_GIVEN)
     reason = AUTO_REASON if index == "auto" else "asked for"
@@ -52,9 +52,9 @@ def collect(rules: Rules, index: str, evaluator: str) -> Stats:
         rules=rules.count,
         conjunctions=figures.conjunctions,
         predicates=figures.predicates,
-        attributes=len(rules.recipe.attributes),
+        attributes=rules.recipe.attributes.taken,
         multi_valued=sorted(rules.multi),
-        strings=len(rules.recipe.strings),
+        strings=strings.taken,
         segments=figures.segments,
         index=rules.recipe.index.name,
         index_reason=reason,

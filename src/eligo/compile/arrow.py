@@ -293,8 +293,7 @@ def _moments(name: str, column: pa.Array) -> I64:
 
 def _texts(column: pa.Array, special: int, strings: Strings, buffer: EventBuffer) -> tuple[int, I64]:
     offsets, data = string_buffers(column)
-    known_data, known_offsets, slots = strings.table()
-    numbers: I64 = find_all(known_data, known_offsets, slots, data, offsets)
+    numbers: I64 = find_all(*strings.table(), data, offsets)
     if special & (TEXT | PATTERN):
         return codes.TEXT, buffer.add_texts(numbers, offsets, data)
     return codes.STRING, numbers
@@ -338,12 +337,12 @@ def _no_text(name: str, event: int, what: str) -> EventError:
 
 
 @kernel
-def find_all(data, offsets, slots, text, starts):  # type: ignore[no-untyped-def]
+def find_all(data, begin, end, slots, text, starts):  # type: ignore[no-untyped-def]
     """The number of each string text[starts[i]:starts[i+1]], or -1."""
     n = len(starts) - 1
     numbers = np.empty(n, np.int64)
     for i in range(n):
-        numbers[i] = find_bytes(data, offsets, slots, text, starts[i], starts[i + 1])
+        numbers[i] = find_bytes(data, begin, end, slots, text, starts[i], starts[i + 1])
     return numbers
 
 

@@ -30,6 +30,7 @@ from eligo.language.values import (
     positive_set,
 )
 
+_FEW, _SHORT = 64, 1024  # values, and characters of all of them, of a predicate that is remembered
 _REMEMBERED = 1 << 20
 
 
@@ -144,7 +145,8 @@ class Builder:
             number = self._predicate_numbers.get(key)
             if number is None:
                 number = self._new_predicate(name, values, codes.ABSENT_HOLDS if absent else 0)
-                self._predicate_numbers[key] = number
+                if _is_small([value for run in values for cut in run for value in cut[1:]]):
+                    self._predicate_numbers[key] = number
             numbers.add(number)
         return list(numbers)
 
@@ -158,7 +160,8 @@ class Builder:
             number = self._encode(predicate)
             if len(self._predicate_numbers) >= _REMEMBERED:
                 self._predicate_numbers.clear()
-            self._predicate_numbers[key] = number
+            if _is_small(values):
+                self._predicate_numbers[key] = number
         return number
 
     def _encode(self, predicate: Predicate) -> int:
@@ -201,3 +204,8 @@ class Builder:
 
     def _cut(self, cut: Cut) -> tuple[int, int, int]:
         return codes.cut_codes(cut, self._strings.intern)
+
+
+def _is_small(values: Sequence[object]) -> bool:
+    """Whether a predicate with these values is worth remembering: one that is large is rarely met again."""
+    return len(values) <= _FEW and sum(len(value) for value in values if isinstance(value, str)) <= _SHORT

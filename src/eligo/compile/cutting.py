@@ -10,7 +10,7 @@ from eligo.jit import kernel
 
 
 @kernel
-def sorted_strings(data, offsets, numbers):  # type: ignore[no-untyped-def]
+def sorted_strings(data, begin, end, numbers):  # type: ignore[no-untyped-def]
     """The string numbers in the order of their strings: merge sort, which compares least."""
     n = len(numbers)
     source = numbers.astype(np.int64)
@@ -24,8 +24,8 @@ def sorted_strings(data, offsets, numbers):  # type: ignore[no-untyped-def]
             for k in range(start, stop):
                 take_left = j >= stop
                 if not take_left and i < middle:
-                    a, a_end = offsets[source[i]], offsets[source[i] + 1]
-                    b, b_end = offsets[source[j]], offsets[source[j] + 1]
+                    a, a_end = begin[source[i]], end[source[i]]
+                    b, b_end = begin[source[j]], end[source[j]]
                     while a < a_end and b < b_end and data[a] == data[b]:
                         a += 1
                         b += 1

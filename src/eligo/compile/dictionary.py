@@ -31,7 +31,7 @@ def merge_strings(first: StringArrays, pieces: Sequence[StringArrays]) -> tuple[
     known = len(first[1]) - 1
     data[: first[1][-1]] = first[0][: first[1][-1]]
     offsets[: known + 1] = first[1]
-    fill_slots(data, offsets, slots, 0, known)
+    fill_slots(data, offsets, offsets[1:], slots, 0, known)
     count, numbers = known, []
     for piece_data, piece_offsets in pieces:
         mine = np.empty(len(piece_offsets) - 1, np.int32)
@@ -40,7 +40,7 @@ def merge_strings(first: StringArrays, pieces: Sequence[StringArrays]) -> tuple[
     data, offsets = data[: offsets[count]].copy(), offsets[: count + 1].copy()
     fitting = slots_for(count)
     if len(fitting) != len(slots):
-        fill_slots(data, offsets, fitting, 0, count)
+        fill_slots(data, offsets, offsets[1:], fitting, 0, count)
         slots = fitting
     return data, offsets, slots, numbers
 
@@ -51,7 +51,7 @@ def enter_strings(data, offsets, slots, count, piece_data, piece_offsets, number
     mask = np.uint64(len(slots) - 1)
     for s in range(len(piece_offsets) - 1):
         start, stop = piece_offsets[s], piece_offsets[s + 1]
-        known = find_bytes(data, offsets, slots, piece_data, start, stop)
+        known = find_bytes(data, offsets, offsets[1:], slots, piece_data, start, stop)
         if known < 0:
             end = offsets[count]
             for i in range(stop - start):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from eligo.compile import codes
 from eligo.compile.compiled import I64, U8
 from eligo.compile.spaces import boolean_cuts, high_space, low_space, number_cuts, space_of_string, time_cuts
-from eligo.jit import define_handle, float_of, inline, kernel
+from eligo.jit import define_handle, float_of, inline, maker
 
 _ARRAYS = (
     "offsets", "meta", "key", "text_number", "text_low", "text_high", "text", "range_offsets", "range_runs",
@@ -168,7 +168,7 @@ class EventHandle(structref.StructRefProxy):
 define_handle(EventHandle, EventHandleType, list(_ARRAYS))
 
 
-@kernel
+@maker
 def make_event_handle(  # type: ignore[no-untyped-def]
     offsets, meta, key, text_number, text_low, text_high, text, range_offsets, range_runs, at_attribute, at_low,
     at_high, at_text,

@@ -29,14 +29,13 @@ from eligo.compile.compiled import (
     U8,
     Arrays,
     Compiled,
-    kept_slices,
     permuted_slices,
     sort_within,
     sorted_unique,
 )
 from eligo.compile.like import like
 from eligo.compile.strings import Strings
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, maker
 
 ABSENT, VARIOUS = -1, -2
 
@@ -136,13 +135,11 @@ def _patterns(numbers: I32, strings: Strings) -> tuple[I32, I64, U8]:
     used = sorted_unique(numbers[numbers >= 0])
     if len(used) == 0:
         return numbers, np.zeros(1, np.int64), np.zeros(0, np.uint8)
-    data, offsets = strings.arrays()
-    keep = np.zeros(len(offsets) - 1, np.bool_)
-    keep[used] = True
-    pattern_data, pattern_offsets = kept_slices(data, offsets, keep)
-    row = np.full(len(offsets), -1, np.int32)
-    row[used] = np.arange(len(used), dtype=np.int32)
-    return np.where(numbers >= 0, row[numbers], -1).astype(np.int32), pattern_offsets, pattern_data
+    data, begin, end = strings.spans()
+    pattern_data = np.concatenate([data[begin[number] : end[number]] for number in used])
+    pattern_offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(end[used] - begin[used])))
+    rows = np.searchsorted(used, numbers)
+    return np.where(numbers >= 0, rows, -1).astype(np.int32), pattern_offsets, pattern_data
 
 
 @structref.register
@@ -157,7 +154,7 @@ class PredicateHandle(structref.StructRefProxy):
 define_handle(PredicateHandle, PredicateHandleType, [field.name for field in fields(Predicates)])
 
 
-@kernel
+@maker
 def make_predicate_handle(  # type: ignore[no-untyped-def]
     attribute_offsets, plain_stop, low, high, flags, run_offsets, run_low, run_high, pattern, pattern_offsets,
     pattern_data,
@@ -180,7 +177,7 @@ class Truth(structref.StructRefProxy):
 define_handle(Truth, TruthType, ["truth", "space", "seen", "present", "serial"])
 
 
-@kernel
+@maker
 def make_truth(truth, space, seen, present, serial):  # type: ignore[no-untyped-def]
     return Truth(truth, space, seen, present, serial)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.codes import STRING_CUT
 from eligo.compile.compiled import I32, I64, U8, Compiled, unique
@@ -23,6 +24,14 @@ def renumbered(compiled: Compiled, attributes: I32, strings: I32) -> Compiled:
         low_key=_string_cuts(compiled.low_kind, compiled.low_key, strings),
         high_key=_string_cuts(compiled.high_kind, compiled.high_key, strings),
     )
+
+
+def mark_used(compiled: Compiled, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
+    """Set what stands at the numbers of the attributes and strings that some predicate names."""
+    attributes[compiled.attribute] = True
+    strings[compiled.pattern[compiled.pattern >= 0]] = True
+    strings[compiled.low_key[compiled.low_kind == STRING_CUT] >> 1] = True
+    strings[compiled.high_key[compiled.high_kind == STRING_CUT] >> 1] = True
 
 
 def rules_between(compiled: Compiled, first: int, stop: int) -> Compiled:

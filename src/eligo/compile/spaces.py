@@ -31,7 +31,7 @@ from eligo.compile import codes
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, mixed, sorted_unique
 from eligo.compile.cutting import cut_spaces, ordered_strings, sorted_strings, string_slots
 from eligo.compile.strings import Strings
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, maker
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Spaces:
 
     def handle(self, strings: Strings) -> object:
         """The kernels' argument, with the bytes of the strings that the cuts name."""
-        return make_space_handle(*self.arrays().values(), *strings.arrays())
+        return make_space_handle(*self.arrays().values(), *strings.spans())
 
 
 def build_spaces(compiled: Compiled, strings: Strings, attributes: int) -> tuple[Spaces, I32, I32]:
@@ -103,10 +103,9 @@ def _string_ranks(kind: U8, key: I64, strings: Strings) -> I64:
     rows = kind == codes.STRING_CUT
     if not rows.any():
         return key
-    data, offsets = strings.arrays()
     used = sorted_unique(key[rows] >> 1)
-    ranks = np.zeros(len(offsets), np.int64)
-    ranks[sorted_strings(data, offsets, used)] = np.arange(len(used))
+    ranks = np.zeros(len(strings) + 1, np.int64)
+    ranks[sorted_strings(*strings.spans(), used)] = np.arange(len(used))
     return np.where(rows, 2 * ranks[np.where(rows, key >> 1, 0)] + (key & 1), key)
 
 
@@ -119,19 +118,19 @@ class SpaceHandle(structref.StructRefProxy):
     pass
 
 
-define_handle(SpaceHandle, SpaceHandleType, [*(field.name for field in fields(Spaces)), "data", "offsets"])
+define_handle(SpaceHandle, SpaceHandleType, [*(field.name for field in fields(Spaces)), "data", "begin", "end"])
 
 
-@kernel
+@maker
 def make_space_handle(  # type: ignore[no-untyped-def]
     number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
     string_cuts, string_ordered, boolean_base, time_base, string_base, space_count, slot_keys, slot_spaces, data,
-    offsets,
+    begin, end,
 ):  # fmt: skip
     return SpaceHandle(
         number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
         string_cuts, string_ordered, boolean_base, time_base, string_base, space_count, slot_keys, slot_spaces, data,
-        offsets,
+        begin, end,
     )  # fmt: skip
 
 
@@ -185,7 +184,7 @@ def string_cuts(s, attribute, e, row, above):  # type: ignore[no-untyped-def]
     while low < high:
         middle = (low + high) >> 1
         number = s.string_cuts[middle] >> 1
-        a, a_end, b = s.offsets[number], s.offsets[number + 1], start
+        a, a_end, b = s.begin[number], s.end[number], start
         while a < a_end and b < stop and s.data[a] == e.text[b]:
             a += 1
             b += 1
@@ -278,7 +277,7 @@ def high_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def
 def same_string_cut(s, cut, e, key):  # type: ignore[no-untyped-def]
     if (cut & 1) != (key & 1):
         return False
-    a, a_end = s.offsets[cut >> 1], s.offsets[(cut >> 1) + 1]
+    a, a_end = s.begin[cut >> 1], s.end[cut >> 1]
     b, b_end = e.text_low[key >> 1], e.text_high[key >> 1]
     if a_end - a != b_end - b:
         return False

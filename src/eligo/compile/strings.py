@@ -1,15 +1,19 @@
-"""Strings to numbers: one append-only table for all that rules name.
+"""Strings to numbers: one table for all that rules name.
 
-    data     all strings' UTF-8 bytes, one after another
-    offsets  int64, string i is data[offsets[i]:offsets[i+1]]
-    slots    int32, a power of two of them: string number + 1, or 0 for free; linear probing from the string's hash
+    data        strings' UTF-8 bytes
+    begin, end  int64, string i is data[begin[i]:end[i]]
+    slots       int32, a power of two of them: string number + 1, or 0 for free; linear probing from the string's hash
 
-Invariants: a string has one number for ever; at most half the slots are taken. Readers need no lock: what they hold
-is a `_Table` that never loses entries, and a grown table is published as a new one.
+Invariants: as long as a table lives a string has one number; at most half the slots are taken. Readers need no lock:
+what they hold is a `_Table` that never loses entries, and a grown table is published as a new one.
+
+What rules no longer name stays in the table. `without` makes another one that lacks it: all other strings keep their
+numbers, and the free ones are given out again. Whoever encodes events for older rules goes on with the older table.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +22,9 @@ from numpy.typing import NDArray
 
 from eligo.jit import inline, kernel
 
-_CACHED = 1 << 20  # strings remembered as Python objects, so that a usual event costs a dict look-up each
+_BYTES = 4 << 20  # of strings remembered as Python objects, so that a usual event costs a dict look-up each
+_LONGEST = 4096  # bytes of a string that is remembered
+_ENTRY = 80  # bytes that remembering a string takes beside it
 
 
 @inline
@@ -34,15 +40,15 @@ def hash_bytes(data, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_bytes(data, offsets, slots, text, start, stop):  # type: ignore[no-untyped-def]
+def find_bytes(data, begin, end, slots, text, start, stop):  # type: ignore[no-untyped-def]
     """The number of the string text[start:stop], or -1."""
     mask = np.uint64(len(slots) - 1)
     at = hash_bytes(text, start, stop) & mask
     length = stop - start
     while slots[at] != 0:
         number = slots[at] - 1
-        first = offsets[number]
-        if offsets[number + 1] - first == length:
+        first = begin[number]
+        if end[number] - first == length:
             same = True
             for i in range(length):
                 if data[first + i] != text[start + i]:
@@ -55,14 +61,35 @@ def find_bytes(data, offsets, slots, text, start, stop):  # type: ignore[no-unty
 
 
 @kernel
-def fill_slots(data, offsets, slots, first, count):  # type: ignore[no-untyped-def]
+def fill_slots(data, begin, end, slots, first, count):  # type: ignore[no-untyped-def]
     """Enter strings first … count-1, all different, into the slots."""
     mask = np.uint64(len(slots) - 1)
     for number in range(first, count):
-        at = hash_bytes(data, offsets[number], offsets[number + 1]) & mask
+        at = hash_bytes(data, begin[number], end[number]) & mask
         while slots[at] != 0:
             at = (at + np.uint64(1)) & mask
         slots[at] = number + 1
+
+
+@kernel
+def keep_strings(data, begin, end, used, slots):  # type: ignore[no-untyped-def]
+    """The strings that are used, one after another, and entered into the slots: their bytes, and offsets for every
+    number; strings that are not used have no bytes.
+    """
+    mask = np.uint64(len(slots) - 1)
+    offsets = np.zeros(len(used) + 1, np.int64)
+    for i in range(len(used)):
+        offsets[i + 1] = offsets[i] + (end[i] - begin[i] if used[i] else 0)
+    kept = np.empty(offsets[-1], np.uint8)
+    for i in range(len(used)):
+        if used[i]:
+            for k in range(end[i] - begin[i]):
+                kept[offsets[i] + k] = data[begin[i] + k]
+            at = hash_bytes(data, begin[i], end[i]) & mask
+            while slots[at] != 0:
+                at = (at + np.uint64(1)) & mask
+            slots[at] = i + 1
+    return kept, offsets
 
 
 def slots_for(count: int) -> NDArray[np.int32]:
@@ -71,28 +98,54 @@ def slots_for(count: int) -> NDArray[np.int32]:
 
 
 class _Table:
-    """One state of the table, and what was asked for in vain while it was the newest."""
+    """One state of the table, and what was asked for in vain while it was the newest.
 
-    __slots__ = ("count", "data", "misses", "offsets", "slots")
+    `size`: bytes of data in use; `ordered`: strings lie in the order of their numbers, without gaps.
+    """
+
+    __slots__ = ("begin", "count", "data", "end", "missed", "misses", "ordered", "size", "slots")
 
     def __init__(
-        self, data: NDArray[np.uint8], offsets: NDArray[np.int64], slots: NDArray[np.int32], count: int
+        self,
+        data: NDArray[np.uint8],
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+        slots: NDArray[np.int32],
+        count: int,
+        size: int,
+        ordered: bool,
     ) -> None:
-        self.data, self.offsets, self.slots, self.count = data, offsets, slots, count
+        self.data, self.begin, self.end, self.slots = data, begin, end, slots
+        self.count, self.size, self.ordered = count, size, ordered
         self.misses: set[str] = set()
+        self.missed = 0  # bytes
 
 
 class Strings:
     """Strings to numbers and back."""
 
     def __init__(self, arrays: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]] | None = None) -> None:
-        """Empty, or from what `table` gave, cut to size as `arrays` does."""
+        """Empty, or from data and offsets, as `arrays` gives them, and slots."""
         self.hits: dict[str, int] = {}
+        self._hit = 0  # bytes
+        self._free: list[int] = []  # numbers to give out again, the lowest last
         data, offsets, slots = arrays or (np.zeros(0, np.uint8), np.zeros(1, np.int64), slots_for(0))
-        self._table = _Table(data, offsets, slots, len(offsets) - 1)
+        count = len(offsets) - 1
+        self._table = _Table(data, offsets[:-1], offsets[1:], slots, count, int(offsets[-1]), True)
 
     def __len__(self) -> int:
+        """One more than the highest number."""
         return self._table.count
+
+    @property
+    def taken(self) -> int:
+        """How many strings there are: one more with each that is new."""
+        return self._table.count - len(self._free)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all strings."""
+        return self._table.size
 
     def number(self, text: str) -> int:
         """The string's number, or -1."""
@@ -103,12 +156,14 @@ class Strings:
         if text in table.misses:
             return -1
         raw = np.frombuffer(text.encode(), np.uint8)
-        found = int(find_bytes(table.data, table.offsets, table.slots, raw, 0, len(raw)))
-        if found < 0:
-            if len(table.misses) < _CACHED:
-                table.misses.add(text)
-            return -1
-        self._remember(text, found)
+        found = int(find_bytes(table.data, table.begin, table.end, table.slots, raw, 0, len(raw)))
+        if found >= 0:
+            self._remember(text, found)
+        elif (size := sys.getsizeof(text)) <= _LONGEST:
+            if table.missed > _BYTES:
+                table.misses, table.missed = set(), 0
+            table.misses.add(text)
+            table.missed += size + _ENTRY
         return found
 
     def intern(self, text: str) -> int:
@@ -118,47 +173,100 @@ class Strings:
             return known
         table = self._table
         raw = text.encode()
-        end = int(table.offsets[table.count])
-        data, offsets, slots = table.data, table.offsets, table.slots
-        if end + len(raw) > len(data):
-            data = _grown(data, end + len(raw))
-        if table.count + 2 > len(offsets):
-            offsets = _grown(offsets, table.count + 2)
-        data[end : end + len(raw)] = np.frombuffer(raw, np.uint8)
-        offsets[table.count + 1] = end + len(raw)
-        if 2 * (table.count + 1) > len(slots):
-            slots = slots_for(table.count + 1)
-            fill_slots(data, offsets, slots, 0, table.count)
-        elif offsets is not table.offsets or data is not table.data:
+        number = self._free[-1] if self._free else table.count
+        count, size = max(table.count, number + 1), table.size + len(raw)
+        data, begin, end, slots = table.data, table.begin, table.end, table.slots
+        if size > len(data):
+            data = _grown(data, size)
+        if count > len(begin):
+            begin, end = _grown(begin, count), _grown(end, count)
+        elif number < table.count and table.ordered:
+            begin, end = begin.copy(), end.copy()  # they may be one array
+        data[table.size : size] = np.frombuffer(raw, np.uint8)
+        begin[number], end[number] = table.size, size
+        if 2 * (self.taken + 1) > len(slots):
+            slots = _entered(slots_for(self.taken + 1), table)
+        elif begin is not table.begin or data is not table.data:
             # Readers of the old table must not meet numbers that its arrays do not have.
             slots = slots.copy()
-        fill_slots(data, offsets, slots, table.count, table.count + 1)
-        self._table = _Table(data, offsets, slots, table.count + 1)
-        self._remember(text, table.count)
-        return table.count
+        # First the table, then its slots: whoever is interrupted in between has lost a number and nothing else.
+        self._table = _Table(data, begin, end, slots, count, size, table.ordered and number == table.count)
+        if self._free:
+            self._free.pop()
+        fill_slots(data, begin, end, slots, number, number + 1)
+        self._remember(text, number)
+        return number
+
+    def without(self, unused: NDArray[np.bool_]) -> Strings:
+        """Another table that lacks the strings of these numbers; all others keep theirs."""
+        used = ~unused
+        count = int(np.flatnonzero(used)[-1]) + 1 if used.any() else 0
+        used, table = used[:count], self._table
+        slots = slots_for(int(used.sum()))
+        made = Strings((*keep_strings(table.data, table.begin, table.end, used, slots), slots))
+        made._free = np.flatnonzero(~used)[::-1].tolist()
+        return made
 
     def text(self, number: int) -> str:
         table = self._table
-        return bytes(table.data[table.offsets[number] : table.offsets[number + 1]]).decode()
+        return bytes(table.data[table.begin[number] : table.end[number]]).decode()
 
-    def table(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32]]:
-        """Data, offsets and slots, for kernels that look up many strings."""
+    def table(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """Data, begin, end and slots, for kernels that look up many strings; there may be room behind the last one."""
         table = self._table
-        return table.data, table.offsets, table.slots
+        return table.data, table.begin, table.end, table.slots
+
+    @property
+    def slots(self) -> NDArray[np.int32]:
+        return self._table.slots
+
+    def frozen(self) -> Strings:
+        """The table as it is now, whatever comes."""
+        same = Strings()
+        same._table = self._table
+        return same
+
+    def spans(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+        """Data, begin and end, for kernels that know the numbers of strings."""
+        return self.table()[:3]
 
     def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Data and offsets, cut to size."""
+        """Data and offsets, cut to size: string i is data[offsets[i]:offsets[i+1]]."""
         table = self._table
-        offsets = table.offsets[: table.count + 1]
-        return table.data[: int(offsets[-1])], offsets
+        if not table.ordered:
+            table = self.without(np.zeros(table.count, np.bool_))._table
+        return table.data[: table.size], np.append(table.begin[: table.count], table.size)
 
     def __iter__(self) -> Iterator[str]:
+        """All strings, those without use among them as empty ones."""
         return (self.text(i) for i in range(len(self)))
 
     def _remember(self, text: str, number: int) -> None:
-        if len(self.hits) >= _CACHED:
-            self.hits = {}
+        size = sys.getsizeof(text)
+        if size > _LONGEST:
+            return
+        if self._hit > _BYTES:
+            self.hits, self._hit = {}, 0
         self.hits[text] = number
+        self._hit += size + _ENTRY
+
+
+def _entered(slots: NDArray[np.int32], table: _Table) -> NDArray[np.int32]:
+    """The strings that the slots of a table have, in other slots."""
+    there = table.slots[table.slots != 0] - 1
+    move_slots(table.data, table.begin, table.end, there, slots)
+    return slots
+
+
+@kernel
+def move_slots(data, begin, end, numbers, slots):  # type: ignore[no-untyped-def]
+    """Enter some strings into the slots."""
+    mask = np.uint64(len(slots) - 1)
+    for number in numbers:
+        at = hash_bytes(data, begin[number], end[number]) & mask
+        while slots[at] != 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = number + 1
 
 
 def _grown(array: NDArray[Any], least: int) -> NDArray[Any]:

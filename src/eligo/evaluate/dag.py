@@ -12,7 +12,7 @@ from numba.experimental import structref
 from eligo.evaluate.layers import settle_layers
 from eligo.evaluate.leaves import EVERYTHING, in_order
 from eligo.evaluate.programs import COMPLETES
-from eligo.jit import define_handle, inline, kernel, trailing_zeros
+from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
 
 DAG_ARRAYS = ("start", "code", "up_offsets", "up", "groups", "kid", "root", "facts", "starting")
 
@@ -54,12 +54,12 @@ define_handle(
 )
 
 
-@kernel
+@maker
 def make_shared(start, code, up_offsets, up, groups, kid, root, facts, starting, conjunctions):  # type: ignore[no-untyped-def]
     return SharedHandle(start, code, up_offsets, up, groups, kid, root, facts, starting, conjunctions)
 
 
-@kernel
+@maker
 def make_shared_scratch(  # type: ignore[no-untyped-def]
     truth, value, state, asked, queue, waiting, touched, stack, bits, whole, matched
 ):

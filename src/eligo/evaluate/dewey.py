@@ -35,7 +35,7 @@ from eligo.evaluate.leaves import (
     group_one,
 )
 from eligo.evaluate.registry import register
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 _OWN = ("code", "starts", "parts", "width", "depth")
 
@@ -146,7 +146,7 @@ class DeweyHandle(structref.StructRefProxy):
 define_handle(DeweyHandle, DeweyHandleType, ("leaves", *_OWN))
 
 
-@kernel
+@maker
 def make_dewey(leaves, code, starts, parts, width, depth):  # type: ignore[no-untyped-def]
     return DeweyHandle(leaves, code, starts, parts, width, depth)
 

@@ -34,7 +34,7 @@ from eligo.evaluate.leaves import (
     group_one,
 )
 from eligo.evaluate.registry import register
-from eligo.jit import define_handle, inline, kernel, trailing_zeros
+from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
 
 NARROW = 63  # leaves of a tree whose covers fit a word
 ONE = np.uint64(1)
@@ -110,7 +110,7 @@ class IntervalHandle(structref.StructRefProxy):
 define_handle(IntervalHandle, IntervalHandleType, ("leaves", "span", "half"))
 
 
-@kernel
+@maker
 def make_interval(leaves, span, half):  # type: ignore[no-untyped-def]
     return IntervalHandle(leaves, span, half)
 

@@ -44,7 +44,7 @@ from eligo.compile.labels import label_intervals
 from eligo.errors import LimitError
 from eligo.evaluate.base import EvaluatorScratch
 from eligo.evaluate.leaf_order import BEGINS, FLAT, SOLE, order_leaves, order_trees, write_labels
-from eligo.jit import define_handle, inline, kernel, trailing_zeros
+from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
 
 # Measured on 100,000 rules of 1 to 4 levels, 0.1% to 30% of their conjunctions satisfied.
 DENSE = 10  # more than every tenth conjunction satisfied: go through all trees
@@ -143,14 +143,14 @@ class Group(structref.StructRefProxy):
 define_handle(Group, GroupType, ("truth", "ordered", "seen", "touched", "bits", "matched", "counts"))
 
 
-@kernel
+@maker
 def make_leaves_handle(  # type: ignore[no-untyped-def]
     label_offsets, label, labelled, alone, rule, leaf_start, leaf_conjunction, stretch
 ):
     return LeavesHandle(label_offsets, label, labelled, alone, rule, leaf_start, leaf_conjunction, stretch)
 
 
-@kernel
+@maker
 def make_group(truth, ordered, seen, touched, bits, matched, counts):  # type: ignore[no-untyped-def]
     return Group(truth, ordered, seen, touched, bits, matched, counts)
 

@@ -19,7 +19,7 @@ from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.evaluate.base import Evaluator, EvaluatorScratch
 from eligo.evaluate.leaves import in_order
 from eligo.evaluate.registry import register
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 _OWN = ("after", "deepest", "rule_offsets", "rule")
 
@@ -173,12 +173,12 @@ class TreeScratchHandle(structref.StructRefProxy):
 define_handle(TreeScratchHandle, TreeScratchType, ("truth", "seen", "touched", "stack", "bits", "matched"))
 
 
-@kernel
+@maker
 def make_trees(tree, tree_offsets, after, deepest, rule_offsets, rule, everything):  # type: ignore[no-untyped-def]
     return Trees(tree, tree_offsets, after, deepest, rule_offsets, rule, everything)
 
 
-@kernel
+@maker
 def make_tree_scratch(truth, seen, touched, stack, bits, matched):  # type: ignore[no-untyped-def]
     return TreeScratchHandle(truth, seen, touched, stack, bits, matched)
 

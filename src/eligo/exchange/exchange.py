@@ -33,7 +33,7 @@ from eligo.exchange.expressions import PUBLISHER, Eligibility, composed, reading
 from eligo.exchange.graph import GraphError, Role, listed
 from eligo.exchange.visits import event_of, refuse_ranges, with_publishers
 from eligo.explain import explain
-from eligo.forking import OUTER, ForkLock
+from eligo.forking import OUTER, fork_lock
 from eligo.language import Limits, render
 from eligo.matcher import Matcher
 from eligo.options import Value
@@ -83,7 +83,7 @@ class Exchange:
             raise OptionError(f"multi: the attribute {PUBLISHER!r} is the exchange's own and has one value")
         self.limits = Matcher(limits=limits).limits
         self._desk = Desk(Matcher(index, evaluator, absent, multi, room_for(self.limits), options), self.limits)
-        self._lock = ForkLock(OUTER, _LOST)
+        self._lock = fork_lock(self, "_lock", OUTER, _LOST)
         self._local = threading.local()
 
     # -- the graph

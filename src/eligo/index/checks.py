@@ -32,7 +32,7 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.predicates import ABSENT, VARIOUS, holds
 from eligo.errors import LimitError
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 SOME, EVERY, RANGE, NOT_RANGE, LIST, NOT_LIST, SLOW = 0, 1, 2, 3, 4, 5, 6
 HOLDS_ABSENT = 8
@@ -153,7 +153,7 @@ class Sight(structref.StructRefProxy):
 define_handle(Sight, SightType, ["at", "small", "first", "stop", "present", "present_count"])
 
 
-@kernel
+@maker
 def make_sight(at, small, first, stop, present, present_count):  # type: ignore[no-untyped-def]
     return Sight(at, small, first, stop, present, present_count)
 

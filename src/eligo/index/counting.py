@@ -33,7 +33,7 @@ from eligo.index.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings,
 from eligo.index.registry import register
 from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 UNCOUNTED = 255
 _OWN = (
@@ -171,7 +171,7 @@ class CountingScratchHandle(structref.StructRefProxy):
 define_handle(CountingScratchHandle, CountingScratchType, ["sight", "left", "stretches", "found", "counters"])
 
 
-@kernel
+@maker
 def make_counting(  # type: ignore[no-untyped-def]
     spaces, predicates, always, holding, need, space_base, posting_offsets, posting, wide_offsets, wide,
     counting_offsets, counting, unneeding, check_code, check_word,
@@ -182,7 +182,7 @@ def make_counting(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@kernel
+@maker
 def make_counting_scratch(sight, left, stretches, found, counters):  # type: ignore[no-untyped-def]
     return CountingScratchHandle(sight, left, stretches, found, counters)
 

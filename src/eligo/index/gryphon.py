@@ -36,7 +36,7 @@ from eligo.index.postings import space_bases
 from eligo.index.registry import register
 from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 _OWN = (
     "space_base", "root_equal", "root_group", "test_of", "node", "group", "equal", "other", "check", "always_start",
@@ -142,7 +142,7 @@ class GryphonScratchHandle(structref.StructRefProxy):
 define_handle(GryphonScratchHandle, GryphonScratchType, ["sight", "spot", "stack", "stretches", "found", "counters"])
 
 
-@kernel
+@maker
 def make_gryphon(  # type: ignore[no-untyped-def]
     spaces, predicates, roster, space_base, root_equal, root_group, test_of, node, group, equal, other, check,
     always_start,
@@ -153,7 +153,7 @@ def make_gryphon(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@kernel
+@maker
 def make_gryphon_scratch(sight, spot, stack, stretches, found, counters):  # type: ignore[no-untyped-def]
     return GryphonScratchHandle(sight, spot, stack, stretches, found, counters)
 

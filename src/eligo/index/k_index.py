@@ -28,7 +28,7 @@ from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, attribute_of, build
 from eligo.index.postings import LEFT_OUT, REQUIRED, enumerable, item_postings, space_bases
 from eligo.index.registry import register
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 _OWN = (
     "order", "class_start", "space_base", "posting_offsets", "posting", "left_offsets", "left", "check_code",
@@ -176,7 +176,7 @@ class KIndexScratchHandle(structref.StructRefProxy):
 define_handle(KIndexScratchHandle, KIndexScratchType, ["sight", "place", "front", "blocked", "found", "counters"])
 
 
-@kernel
+@maker
 def make_k_index(  # type: ignore[no-untyped-def]
     spaces, predicates, offsets, items, order, class_start, space_base, posting_offsets, posting, left_offsets, left,
     check_code, check_word,
@@ -187,7 +187,7 @@ def make_k_index(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@kernel
+@maker
 def make_k_index_scratch(sight, place, front, blocked, found, counters):  # type: ignore[no-untyped-def]
     return KIndexScratchHandle(sight, place, front, blocked, found, counters)
 

@@ -12,6 +12,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
@@ -51,6 +54,14 @@ class NativeIndex(Index):
     @abstractmethod
     def row(self, number: int) -> I64:
         """A copy of the row of a conjunction; its checks may have changed places."""
+
+    @abstractmethod
+    def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
+        """Set what stands at the numbers of the attributes and strings that some row names."""
+
+    @abstractmethod
+    def use_strings(self, strings: Strings) -> None:
+        """Take another table, in which all strings that rows name have the numbers that they had."""
 
     @abstractmethod
     def adjust(self, effort: int) -> bool:

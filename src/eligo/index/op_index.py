@@ -49,7 +49,7 @@ from eligo.index.op_lists import (
 from eligo.index.registry import register
 from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 OWN = (
     "row_start", "row_stop", "list_start", "list_stop", "least", "need", "member", "list_key", "extent", "pair",
@@ -169,7 +169,7 @@ define_handle(
 )
 
 
-@kernel
+@maker
 def make_op_index(  # type: ignore[no-untyped-def]
     spaces, predicates, roster, row_start, row_stop, list_start, list_stop, least, need, member, list_key, extent, pair,
     triple,
@@ -180,7 +180,7 @@ def make_op_index(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@kernel
+@maker
 def make_op_index_scratch(sight, counter, complete, spot, hit, stretches, found, counters):  # type: ignore[no-untyped-def]
     return OpIndexScratchHandle(sight, counter, complete, spot, hit, stretches, found, counters)
 

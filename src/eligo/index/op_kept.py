@@ -42,7 +42,7 @@ from eligo.index.op_lists import (
 )
 from eligo.index.roster import make_roster_handle
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 _GIVEN = ("offsets", "items", "attribute", "leading", "how", "check_code", "check_word", "rank")
 ROWS, LISTS, PAIRS, TRIPLES, ROSTER_ROWS = range(5)  # what is used of each pool
@@ -100,7 +100,7 @@ define_handle(
 )
 
 
-@kernel
+@maker
 def make_kept(  # type: ignore[no-untyped-def]
     spaces, predicates, roster, row_start, row_stop, list_start, list_stop, least, need, member, list_key, extent, pair,
     triple, row_room, list_room, frequency, used, offsets, items, attribute, leading, how, check_code, check_word, rank,

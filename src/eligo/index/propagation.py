@@ -27,7 +27,7 @@ from eligo.index.postings import space_bases
 from eligo.index.registry import register
 from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 _OWN = ("space_base", "equal_offsets", "range_start", "range_code", "range_word", "range_offsets")
 
@@ -154,7 +154,7 @@ define_handle(
 )
 
 
-@kernel
+@maker
 def make_propagation(  # type: ignore[no-untyped-def]
     spaces, predicates, roster, space_base, equal_offsets, range_start, range_code, range_word, range_offsets
 ):
@@ -163,7 +163,7 @@ def make_propagation(  # type: ignore[no-untyped-def]
     )
 
 
-@kernel
+@maker
 def make_propagation_scratch(sight, visited, serial, stretches, found, counters):  # type: ignore[no-untyped-def]
     return PropagationScratchHandle(sight, visited, serial, stretches, found, counters)
 

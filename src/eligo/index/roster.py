@@ -21,7 +21,7 @@ from numba.experimental import structref
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, FAILS, UNSURE, Checks, ask, attribute_of, glance
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 ROSTER_ARRAYS = ("conjunction", "head", "tail_offsets", "tail")
 
@@ -113,7 +113,7 @@ class RosterHandle(structref.StructRefProxy):
 define_handle(RosterHandle, RosterHandleType, list(ROSTER_ARRAYS))
 
 
-@kernel
+@maker
 def make_roster_handle(conjunction, head, tail_offsets, tail):  # type: ignore[no-untyped-def]
     return RosterHandle(conjunction, head, tail_offsets, tail)
 

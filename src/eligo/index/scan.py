@@ -20,7 +20,7 @@ from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import update_truth
 from eligo.index.base import Index, Scratch
 from eligo.index.registry import register
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 
 class ScanScratch(Scratch):
@@ -149,12 +149,12 @@ class ScanScratchHandle(structref.StructRefProxy):
 define_handle(ScanScratchHandle, ScanScratchType, ["truth", "found", "counters"])
 
 
-@kernel
+@maker
 def make_scan(spaces, predicates, first, rest_offsets, rest):  # type: ignore[no-untyped-def]
     return ScanHandle(spaces, predicates, first, rest_offsets, rest)
 
 
-@kernel
+@maker
 def make_scan_scratch(truth, found, counters):  # type: ignore[no-untyped-def]
     return ScanScratchHandle(truth, found, counters)
 

@@ -47,6 +47,13 @@ class Pending:
         self._dropped.append(rule)
         return self.sequence[self.rows.pop(rule)]
 
+    def state(self) -> Any:
+        """What `restore` takes to undo all that comes after: rows stay where they are, so who is alive is enough."""
+        return dict(self.rows), self._built, list(self._dropped)
+
+    def restore(self, state: Any) -> None:
+        self.rows, self._built, self._dropped = state
+
     def segment(self, recipe: Recipe) -> tuple[Segment, U8]:
         """The rules as a segment, built anew only if some were added, and which of its rows are alive."""
         state = len(self.ids), recipe.sample

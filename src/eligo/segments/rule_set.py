@@ -27,9 +27,11 @@ from eligo.arrow import numpy_of
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, U8, Compiled
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
+from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.index.base import Index
+from eligo.interrupts import uninterrupted
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
 from eligo.options import Value
@@ -37,7 +39,7 @@ from eligo.rule import Rule
 from eligo.segments.rule_table import RuleId, RuleTable
 from eligo.segments.rules import Figures, Place, Rules, needles_of
 from eligo.segments.sample import Sample
-from eligo.segments.segment import Segment, merge_segments
+from eligo.segments.segment import Segment, merge_segments, with_tables
 from eligo.segments.view import ALL, SegmentsView
 
 log = logging.getLogger("eligo")
@@ -74,7 +76,7 @@ class RuleSet(Rules):
         self.settled: list[Segment] = []  # what is never merged: somebody else looks after these
 
     def adopt(self, attributes: Attributes, strings: Strings) -> None:
-        self.recipe.attributes, self.recipe.strings = attributes, strings
+        super().adopt(attributes, strings)
         self.pending = self.new_pending()
 
     def restore(self, segments: Sequence[Segment], alive: Sequence[U8] = ()) -> None:
@@ -93,12 +95,14 @@ class RuleSet(Rules):
             if view is not None:
                 return view
             # A writer that takes long puts a view into `_held` first, so nobody waits for all of its work.
-            if self.lock.acquire(timeout=0.002):
-                try:
-                    if self._held is None and self._view is None:
-                        self._view = self._new_view()
-                finally:
-                    self.lock.release()
+            with uninterrupted():
+                lock = self.lock
+                if lock.acquire(timeout=0.002):
+                    try:
+                        if self._held is None and self._view is None:
+                            self._view = self._new_view()
+                    finally:
+                        lock.release()
 
     def find(self, rule: RuleId) -> Place | None:
         """Segment (-1: the delta) and row of a living rule."""
@@ -159,6 +163,7 @@ class RuleSet(Rules):
         self._view = None
         if any(2 * dead > len(segment) for dead, segment in zip(self.dead, self.segments, strict=True)):
             self._tidy()
+            self.forget_unused()
 
     def sequence_at(self, place: Place) -> int:
         number, row = place
@@ -166,12 +171,35 @@ class RuleSet(Rules):
 
     def seal(self) -> None:
         """Turn the delta into a segment."""
+        self._seal_pending()
+        self._tidy()
+        self.forget_unused()
+
+    def _seal_pending(self) -> None:
         if len(self.pending.rows):
             segment, mask = self.pending.segment(self.recipe)
             self._append(self.pending.build(self.recipe) if len(mask) else segment)
         self.pending = self.new_pending()
         self._view = None
-        self._tidy()
+
+    def may_forget(self) -> bool:
+        if self._held is not None or self._busy:
+            return False
+        self._seal_pending()
+        return True
+
+    def used_numbers(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        attributes = np.zeros(len(self.recipe.attributes), np.bool_)
+        strings = np.zeros(len(self.recipe.strings), np.bool_)
+        for segment in self.segments:
+            mark_used(segment.compiled, attributes, strings)
+        return attributes, strings
+
+    def use_tables(self, attributes: Attributes, strings: Strings) -> None:
+        self.recipe.attributes, self.recipe.strings = attributes, strings
+        self.segments = [with_tables(segment, self.recipe) for segment in self.segments]
+        self.pending = self.new_pending()
+        self._encoder = self._view = None
 
     def _append(self, segment: Segment) -> None:
         self.segments.append(segment)
@@ -231,14 +259,22 @@ class RuleSet(Rules):
 
     @contextmanager
     def quietly(self) -> Iterator[None]:
-        """Changes that are seen together: meanwhile readers keep the view that they have."""
-        view = self.view
-        self._held = view
+        """Changes that are seen together, or undone if one fails: meanwhile readers keep the view that they have."""
+        outer = self._held
+        self._held = outer or self.view
+        before = list(self.segments), list(self.alive), list(self.dead), self.pending, self.count, self.next_sequence
+        pending = self.pending.state()
         try:
             yield
+        except BaseException:
+            self.segments, self.alive, self.dead, self.pending, self.count, self.next_sequence = before
+            self.pending.restore(pending)
+            raise
         finally:
-            self._held = None
+            self._held = outer
             self._view = None
+        if outer is None:
+            self.forget_unused()
 
     def observe(self, events: Any) -> None:
         """Keep some of the events and build all indexes anew with what they tell."""
@@ -283,7 +319,7 @@ class RuleSet(Rules):
             segment, mask = self.pending.segment(self.recipe)
             segments.append(segment)
             alive.append(mask)
-        return SegmentsView(segments, alive, self._current_encoder(segments))
+        return SegmentsView(segments, alive, self._current_encoder(segments), self.recipe.attributes.names)
 
     def _current_encoder(self, segments: list[Segment]) -> Encoder:
         special = dict.fromkeys(self.multi, SEVERAL)
@@ -376,6 +412,7 @@ class RuleSet(Rules):
                 places = [next(i for i, s in enumerate(self.segments) if s is segment) for segment in chosen]
                 self._replace(places, merged, moved)
                 log.debug("merged %d segments into one of %d rules", len(places), len(merged))
+                self.forget_unused()
 
     def wait(self) -> None:
         """Until no merge is under way."""

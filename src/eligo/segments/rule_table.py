@@ -92,7 +92,7 @@ class RuleTable:
             if not self.has_text_ids:
                 return -1
             raw = np.frombuffer(rule.encode(), np.uint8)
-            return int(find_bytes(self.id_data, self.id_offsets, self.slots, raw, 0, len(raw)))
+            return int(find_bytes(self.id_data, self.id_offsets, self.id_offsets[1:], self.slots, raw, 0, len(raw)))
         return int(find_integer(self.ids, self.slots, rule)) if len(self.ids) else -1
 
     def id(self, row: int) -> RuleId:
@@ -204,8 +204,11 @@ def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool
     names: dict[str, int] = {}
     parts = []
     for table, k in zip(tables, keep, strict=True):
-        numbers = np.array([names.setdefault(name, len(names)) for name in table.tag_names()] or [0], np.int32)
-        parts.append(numbers[kept_slices(table.tag, table.tag_offsets, k)[0]])
+        kept, every = kept_slices(table.tag, table.tag_offsets, k)[0], table.tag_names()
+        numbers = np.zeros(len(every), np.int32)
+        for number in np.unique(kept).tolist():  # what only rules that are gone had is forgotten
+            numbers[number] = names.setdefault(every[number], len(names))
+        parts.append(numbers[kept])
     joined["tag"] = np.concatenate(parts)
     if not np.array_equal(order, np.arange(len(order))):
         for name in ("sequence", "weight"):
@@ -263,7 +266,7 @@ def _id_slots(ids: I64, offsets: I64, data: U8) -> I32:
     if len(ids):
         fill_integers(ids, slots)
     else:
-        fill_slots(data, offsets, slots, 0, count)
+        fill_slots(data, offsets, offsets[1:], slots, 0, count)
     return slots
 
 

@@ -14,7 +14,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
@@ -22,7 +24,7 @@ from eligo.compile.compiled import F64, I64, Compiled
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
-from eligo.forking import RULES, ForkLock
+from eligo.forking import RULES, fork_lock
 from eligo.index.base import Index
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
@@ -36,6 +38,7 @@ _LOST = (
     "a thread was adding or removing rules when this process was forked, so here they can be matched but not changed: "
     "open them from a snapshot in this process, or fork when no thread changes them"
 )
+_SOME_NAMES, _SOME_BYTES = 1024, 1 << 18  # that nobody looks for
 Place = tuple[int, int]  # where a rule lies, until the next change
 
 
@@ -51,6 +54,25 @@ class Figures:
     bytes: dict[str, int]
     notes: dict[str, Any]
     more: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Worth:
+    """How much rules named when somebody last looked for what is unused."""
+
+    attributes: int = 0
+    strings: int = 0
+    bytes: int = 0
+    rules: int = 0
+
+    def looking(self, attributes: int, strings: int, size: int, rules: int) -> bool:
+        """Whether half of what there is now may be unused, and is worth the search."""
+        return (
+            attributes > 2 * self.attributes + _SOME_NAMES
+            or strings > 2 * self.strings + _SOME_NAMES
+            or size > 2 * self.bytes + _SOME_BYTES
+            or 2 * rules < self.rules - _SOME_NAMES
+        )
 
 
 class View(ABC):
@@ -100,8 +122,8 @@ class View(ABC):
         """The ids of all rules, in the order in which they were added."""
 
     @abstractmethod
-    def attributes(self) -> set[int]:
-        """The numbers of the attributes that rules look at; those of rules just removed may be among them."""
+    def attributes(self) -> list[str]:
+        """The attributes that rules look at."""
 
 
 class Rules(ABC):
@@ -118,13 +140,15 @@ class Rules(ABC):
         limits: Limits = DEFAULT_LIMITS,
         options: Mapping[str, Value] | None = None,
     ) -> None:
-        self.lock = ForkLock(RULES, _LOST)
+        self.lock = fork_lock(self, "lock", RULES, _LOST)
         self.absent = absent
         self.recipe = Recipe(index, evaluator, Attributes(), Strings(), limits=limits, options=options or {})
         self.declared = frozenset(multi)
         self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
         self.next_sequence = 0
         self.count = 0
+        self.forgets = True  # False: others know strings and attributes by the numbers that they have here
+        self._worth = _Worth()
 
     @property
     def multi(self) -> frozenset[str]:
@@ -134,9 +158,42 @@ class Rules(ABC):
         """A place for rules to be compiled with what is multi-valued now."""
         return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=self.multi))
 
-    @abstractmethod
     def adopt(self, attributes: Attributes, strings: Strings) -> None:
         """Use these tables from now on; there are no rules yet."""
+        self.recipe.attributes, self.recipe.strings = attributes, strings
+        self._worth = _Worth(attributes.taken, strings.taken, strings.size)
+
+    def forget_unused(self) -> None:
+        """Free the strings and attributes that no rule names any more, if these may be more than all others.
+
+        Numbers stay what they are, and free ones are given out again, so that nothing has to be compiled anew. Looking
+        for them takes as long as reading all predicates: it is done when there is twice as much as at the last time.
+        """
+        attributes, strings = self.recipe.attributes, self.recipe.strings
+        worth = self._worth.looking(attributes.taken, strings.taken, strings.size, self.count)
+        if not (worth and self.forgets and self.may_forget()):
+            return
+        names, texts = self.used_numbers()
+        _, begin, end = strings.spans()
+        size = int((end[: len(texts)] - begin[: len(texts)])[texts].sum())
+        self._worth = left = _Worth(int(names.sum()), int(texts.sum()), size, self.count)
+        if attributes.taken > 2 * left.attributes or strings.taken > 2 * left.strings or strings.size > 2 * size:
+            fewer = attributes.without(~names), strings.without(~texts)
+            if self.recipe.sample is not None:
+                self.recipe.sample.follow(*fewer, ~texts)
+            self.use_tables(*fewer)
+
+    @abstractmethod
+    def may_forget(self) -> bool:
+        """Whether numbers of attributes and strings are nowhere but in the tables and in rules that are there."""
+
+    @abstractmethod
+    def used_numbers(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """For every number of an attribute, and of a string, whether some rule that is there names it."""
+
+    @abstractmethod
+    def use_tables(self, attributes: Attributes, strings: Strings) -> None:
+        """Use these tables from now on, in which all that rules name has the number that it had."""
 
     # -- reading
 

@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from eligo.compile import codes
+from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.encode import Encoder
 from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
-from eligo.forking import INNER, ForkLock
+from eligo.compile.strings import Strings
+from eligo.forking import INNER, fork_lock
 from eligo.index.scan import unlikeliness
 from eligo.jit import kernel
 from eligo.segments.encoding import as_events, encoded_slices
@@ -26,8 +30,16 @@ class Sample:
 
     def __init__(self, events: Any, encoder: Encoder) -> None:
         self.buffers = [buffer for _, buffer in encoded_slices(_some(events), encoder)]
-        self._lock = ForkLock(INNER)  # locating uses room in the buffers
+        self._lock = fork_lock(self, "_lock", INNER)  # locating uses room in the buffers
         self.events = sum(buffer.events for buffer in self.buffers)
+
+    def follow(self, attributes: Attributes, strings: Strings, gone: NDArray[np.bool_]) -> None:
+        """Know the strings of these numbers no more: they will be given to others."""
+        with self._lock:
+            for buffer in self.buffers:
+                named = buffer.meta & 255 == codes.STRING
+                buffer.key[named] = _still_known(buffer.key[named], gone)
+                buffer.text_number[:] = _still_known(buffer.text_number, gone)
 
     def held(self, conjunctions: Conjunctions) -> I64:
         """For every predicate how many of the events satisfy it."""
@@ -44,6 +56,13 @@ class Sample:
                     counts,
                 )
         return counts[:-1]
+
+
+def _still_known(numbers: I64, gone: NDArray[np.bool_]) -> I64:
+    """Numbers of strings, -1 for those that are gone."""
+    known = (numbers >= 0) & (numbers < len(gone))
+    known[known] = ~gone[numbers[known]]
+    return np.where(known, numbers, -1)
 
 
 def rank_by(held: I64, conjunctions: Conjunctions) -> I64:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -176,6 +176,12 @@ def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
         recipe.index.restore(conjunctions, part("index/")),
         recipe.evaluator.restore(compiled, part("evaluator/")),
     )
+
+
+def with_tables(segment: Segment, recipe: Recipe) -> Segment:
+    """The same segment with the recipe's tables, in which its attributes and strings have the numbers that they had."""
+    again = restore_segment(segment.arrays(), replace(recipe, index=type(segment.index)))
+    return replace(again, table=segment.table)
 
 
 def merge_segments(segments: Sequence[Segment], alive: Sequence[U8], recipe: Recipe) -> tuple[Segment, list[I64]]:

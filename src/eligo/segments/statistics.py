@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.attributes import Attributes
@@ -26,7 +27,7 @@ from eligo.compile.encode import PATTERN, TEXT, Encoder
 from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import update_truth
 from eligo.compile.strings import Strings
-from eligo.forking import INNER, ForkLock
+from eligo.forking import INNER, fork_lock
 from eligo.jit import kernel
 
 Value = bool | int | float | str | np.datetime64
@@ -48,7 +49,14 @@ class Statistics:
         self._seen = {name: values for name, values in seen.items() if name in attributes.metas}
         self._attributes = attributes
         self._strings = strings
-        self._lock = ForkLock(INNER)  # locating uses room in the buffer
+        self._lock = fork_lock(self, "_lock", INNER)  # locating uses room in the buffer
+
+    def follow(self, attributes: Attributes, strings: Strings, gone: NDArray[np.bool_]) -> None:
+        """Use these tables from now on."""
+        with self._lock:
+            self._seen = {name: values for name, values in self._seen.items() if name in attributes.metas}
+            self._attributes, self._strings = attributes, strings
+            self.__dict__.pop("_encoded", None)
 
     def held(self, conjunctions: Conjunctions) -> I64:
         """For every predicate how many of the events satisfy it, about."""

@@ -19,6 +19,7 @@ from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
+from eligo.compile.naming import attribute_counts
 from eligo.rule import Rule
 from eligo.segments.encoding import encoded_slices
 from eligo.segments.rule_table import RuleId, RuleTable, is_id
@@ -37,10 +38,13 @@ def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
 class SegmentsView(View):
     """Segments with their masks; `alive` masks without bytes mean that all rows are."""
 
-    def __init__(self, segments: Sequence[Segment], alive: Sequence[U8], encoder: Encoder) -> None:
+    def __init__(
+        self, segments: Sequence[Segment], alive: Sequence[U8], encoder: Encoder, names: Sequence[str] = ()
+    ) -> None:
         self.segments = tuple(segments)
         self.alive = tuple(alive)
         self.encoder = encoder
+        self.names = names  # of attributes, by number
         self._masks: dict[frozenset[str], tuple[U8, ...]] = {}
 
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
@@ -80,8 +84,11 @@ class SegmentsView(View):
         for i in np.argsort(sequence, kind="stable"):
             yield self.segments[part[i]].table.id(int(row[i]))
 
-    def attributes(self) -> set[int]:
-        return set().union(*(segment.compiled.attribute.tolist() for segment in self.segments))
+    def attributes(self) -> list[str]:
+        named: set[str] = set()
+        for segment, alive in zip(self.segments, self.alive, strict=True):
+            named.update(attribute_counts(segment.compiled, self.names, alive if len(alive) else None))
+        return [name for name in self.names if name in named]
 
     def _find(self, rule: object) -> tuple[RuleTable, int] | None:
         if not is_id(rule):

@@ -96,6 +96,7 @@ class _Changes:
         opened.matcher._loader.most_recompiled = MOST_RECOMPILED
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
+        rules.forgets = False  # versions share numbers
         self.strings_before = len(rules.recipe.strings)
         self.rejects: list[tuple[Any, ...]] = []
 
@@ -161,7 +162,7 @@ class _Changes:
         strings = None
         if len(rules.recipe.strings) > self.strings_before:
             data, offsets = rules.recipe.strings.arrays()
-            slots = rules.recipe.strings.table()[2]
+            slots = rules.recipe.strings.slots
             strings = write_arrays(self.folder, "strings", {"data": data, "offsets": offsets, "slots": slots})
             files.append(strings.file)
         texts = TableWriter(self.folder, "rules", RULES_SCHEMA(id_type))

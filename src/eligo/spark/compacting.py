@@ -86,7 +86,7 @@ def renumber(path: str, version: int, folder: str, lines: list[str]) -> str:
         naming.update(one.naming)
     data, offsets = kept_slices(data, offsets, keep)
     slots = slots_for(len(offsets) - 1)
-    fill_slots(data, offsets, slots, 0, len(offsets) - 1)
+    fill_slots(data, offsets, offsets[1:], slots, 0, len(offsets) - 1)
     numbers = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     done = Renumbering(
         strings=write_arrays(Path(folder), "strings", {"data": data, "offsets": offsets, "slots": slots}),

@@ -13,6 +13,7 @@ disk.
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import U8, Arrays
 from eligo.compile.strings import Strings
 from eligo.errors import OptionError, SnapshotError
-from eligo.forking import INNER, ForkLock
+from eligo.forking import INNER, fork_lock
 from eligo.index.registry import choose as choose_index
 from eligo.matcher import Matcher
 from eligo.segments.rule_set import RuleSet
@@ -45,7 +46,7 @@ _REMEMBERED: Final = 16_384  # files that need not be verified again
 
 Key = tuple[str, str, str, str, str, bool]  # directory, lineage, index, evaluator, file, verified
 
-_lock = ForkLock(INNER)  # two threads that open one version should not map it twice
+_lock = fork_lock(sys.modules[__name__], "_lock", INNER)  # two threads that open one version should not map it twice
 _segments: weakref.WeakValueDictionary[Key, Segment] = weakref.WeakValueDictionary()
 _latest: OrderedDict[str, tuple[Segment, ...]] = OrderedDict()
 _texts: weakref.WeakValueDictionary[tuple[str, str, bool], Texts] = weakref.WeakValueDictionary()

@@ -24,9 +24,12 @@ from typing import Any, Literal, cast
 from uuid import uuid4
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import Arrays
+from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.errors import SnapshotError
 from eligo.index.registry import choose as choose_index
@@ -76,28 +79,35 @@ class Content(msgspec.Struct, frozen=True):
 def save(matcher: Matcher, path: str | PathLike[str]) -> None:
     """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile."""
     directory = Path(local_path(path))
-    facts, strings, shards = _state(matcher)
+    facts, attributes, strings, saved = _state(matcher)
     _make_directory(directory)
     with locked(directory):
         prefix = _PREFIX[facts["kind"]]
+        shards, (names, texts) = saved()
+        kept = strings.without(~texts)
+        data, offsets = kept.arrays()
         content = Content(
-            strings=write_arrays(directory, "strings", strings),
-            shards=tuple(write_arrays(directory, prefix, arrays) for arrays in shards()),
+            strings=write_arrays(directory, "strings", {"data": data, "offsets": offsets, "slots": kept.slots}),
+            shards=tuple(write_arrays(directory, prefix, arrays) for arrays in shards),
+            attributes=tuple(attributes.without(~names).names),
             **facts,
         )
         _replace(directory / MANIFEST, sealed(content, FORMAT))
         _sweep(directory, content)
 
 
-def _state(matcher: Matcher) -> tuple[dict[str, Any], Arrays, Callable[[], list[Arrays]]]:
-    """Everything to be saved, as of one moment: arrays that nobody changes, those of the rules to be asked for."""
+Saved = tuple[list[Arrays], tuple[NDArray[np.bool_], NDArray[np.bool_]]]  # the rules; numbers that they name
+
+
+def _state(matcher: Matcher) -> tuple[dict[str, Any], Attributes, Strings, Callable[[], Saved]]:
+    """Everything to be saved, as of one moment: tables that nobody changes, and rules, which are to be asked for."""
     from eligo import __version__
 
     rules = matcher._rules
     with rules.lock:
-        shards = _living_shards(rules) if isinstance(rules, LivingSet) else _segment_shards(cast(RuleSet, rules))
-        data, offsets = rules.recipe.strings.arrays()
-        strings: Arrays = {"data": data, "offsets": offsets, "slots": rules.recipe.strings.table()[2].copy()}
+        saved = _living_shards(rules) if isinstance(rules, LivingSet) else _segment_shards(cast(RuleSet, rules))
+        strings = rules.recipe.strings.frozen()
+        attributes = Attributes(rules.recipe.attributes.names)
         facts: dict[str, Any] = {
             "eligo": __version__,
             "index": matcher.index,
@@ -111,22 +121,25 @@ def _state(matcher: Matcher) -> tuple[dict[str, Any], Arrays, Callable[[], list[
             "id_type": "int" if matcher._loader.id_type is int else "str" if rules.count else "",
             "rules": rules.count,
             "next_sequence": rules.next_sequence,
-            "attributes": tuple(rules.recipe.attributes.names),
             "kind": rules.kind,
         }
-        return facts, strings, shards
+        return facts, attributes, strings, saved
 
 
-def _segment_shards(rules: RuleSet) -> Callable[[], list[Arrays]]:
+def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
     """Segments never change, so they are merged once the lock is free again."""
     rules.seal()
-    segments, alive = list(rules.segments), list(rules.alive)
+    segments, alive, recipe = list(rules.segments), list(rules.alive), replace(rules.recipe)
+    used = np.zeros(len(recipe.attributes), np.bool_), np.zeros(len(recipe.strings), np.bool_)
 
-    def merged() -> list[Arrays]:
-        if len(segments) == 1 and not len(alive[0]):
-            return [_with_texts(segments[0])]
-        whole = merge_segments(segments, alive, rules.recipe)[0] if segments else None
-        return [_with_texts(whole)] if whole is not None and len(whole) else []
+    def merged() -> Saved:
+        if not segments:
+            return [], used
+        whole = segments[0]
+        if len(segments) > 1 or len(alive[0]):
+            whole = merge_segments(segments, alive, recipe)[0]
+        mark_used(whole.compiled, *used)
+        return [_with_texts(whole)] if len(whole) else [], used
 
     return merged
 
@@ -136,10 +149,10 @@ def _with_texts(segment: Segment) -> Arrays:
     return replace(segment, table=segment.table.written()).arrays()
 
 
-def _living_shards(rules: LivingSet) -> Callable[[], list[Arrays]]:
+def _living_shards(rules: LivingSet) -> Callable[[], Saved]:
     """What changes in place is copied. Writers wait for that, readers do not: they change nothing."""
-    copied = {name: array.copy() for name, array in rules.structure.arrays().items()}
-    return lambda: [copied]
+    used, copied = rules.used_numbers(), rules.structure.copied()
+    return lambda: ([copied()], used)
 
 
 def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:

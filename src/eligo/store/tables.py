@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import I64, U8
 from eligo.errors import SnapshotError
-from eligo.forking import INNER, ForkLock
+from eligo.forking import INNER, fork_lock
 from eligo.segments.rule_table import RuleTable
 from eligo.store.versions import TableFile
 
@@ -137,7 +137,7 @@ class Texts:
         self._folder = Path(folder)
         self._texts = dict(texts)
         self._verify = verify
-        self._lock = ForkLock(INNER)
+        self._lock = fork_lock(self, "_lock", INNER)
         self._verified: set[str] = set()
         self._groups: OrderedDict[tuple[int, int], pa.Array] = OrderedDict()
 

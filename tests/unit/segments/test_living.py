@@ -248,12 +248,14 @@ def test_the_gate_lets_in_readers_or_a_writer() -> None:
 
     def read() -> None:
         while not done.is_set():
-            assert gate.enter()
+            assert gate.is_outside(threading.get_ident())
+            gate.enter(threading.get_ident())
             before = list(inside)
             time.sleep(0)
             if before or inside:
                 wrong.append(before)
-            gate.leave()
+            gate.inside.discard(threading.get_ident())
+            gate.left()
 
     readers = [threading.Thread(target=read) for _ in range(4)]
     for reader in readers:
@@ -279,10 +281,11 @@ def test_neither_side_of_the_gate_starves() -> None:
 
     def read(number: int) -> None:
         while not done.is_set():
-            gate.enter()
+            gate.enter(threading.get_ident())
             entered[number] += 1
             time.sleep(0.001)
-            gate.leave()
+            gate.inside.discard(threading.get_ident())
+            gate.left()
 
     readers = [threading.Thread(target=read, args=(number,)) for number in range(2)]
     for reader in readers:

@@ -135,10 +135,11 @@ def test_a_child_of_fork_may_change_rules() -> None:
     entered, done = threading.Event(), threading.Event()
 
     def read() -> None:
-        gate.enter()
+        gate.enter(threading.get_ident())
         entered.set()
         done.wait(20)
-        gate.leave()
+        gate.inside.discard(threading.get_ident())
+        gate.left()
 
     reader = threading.Thread(target=read)
     reader.start()

@@ -48,7 +48,7 @@ class Maker:
                 if len(mask) and not mask.all()
             }
             data, offsets = rules.recipe.strings.arrays()
-            arrays = {"data": data, "offsets": offsets, "slots": rules.recipe.strings.table()[2]}
+            arrays = {"data": data, "offsets": offsets, "slots": rules.recipe.strings.slots}
             self.lineage = self.lineage or staging.job
             facts: dict[str, Any] = {
                 "eligo": eligo.__version__,

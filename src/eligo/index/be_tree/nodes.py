@@ -34,7 +34,7 @@ from numba.experimental import structref
 
 from eligo.compile.compiled import F64, I32, I64, Arrays, mixed
 from eligo.index.dynamic.pool import with_room
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6, 7
 KEY, TOP, BELOW = 0, 1, 2
@@ -82,7 +82,7 @@ class TreeHandle(structref.StructRefProxy):
 define_handle(TreeHandle, TreeType, _FIELDS)
 
 
-@kernel
+@maker
 def make_tree_handle(  # type: ignore[no-untyped-def]
     cluster, partition, slot_key, slot_value, crown, words, free_block, where, popular, seen, least, most, trust,
     expected, wasted, state, tally, work,

@@ -17,6 +17,8 @@ from eligo.index.be_tree.nodes import (
     BELOW,
     BLOCK,
     CHILDREN,
+    CLUSTERS,
+    DEAD,
     DIRECTORY,
     FILL,
     HIGHEST,
@@ -31,6 +33,7 @@ from eligo.index.be_tree.nodes import (
 )
 from eligo.index.be_tree.placing import add_row
 from eligo.index.be_tree.ranking import note_row
+from eligo.index.dynamic.content import mark_row
 from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.jit import kernel
@@ -169,6 +172,20 @@ def copy_row(t, conjunction):  # type: ignore[no-untyped-def]
     """The words of a conjunction's row; none if it is not there."""
     at = find_row(t, conjunction)
     return t.words[at : at + row_words(t.words, at)].copy() if at >= 0 else t.words[:0].copy()
+
+
+@kernel
+def mark_rows(t, attributes, strings):  # type: ignore[no-untyped-def]
+    """Set what stands at the numbers of the attributes and strings that some row names."""
+    cluster, words = t.cluster, t.words
+    for c in range(t.state[CLUSTERS]):
+        if cluster[8 * c + SHAPE] & 0x7F == DEAD:
+            continue
+        at = cluster[8 * c + BLOCK]
+        end = at + upper(cluster[8 * c + FILL])
+        while at < end:
+            mark_row(words, at, attributes, strings)
+            at += row_words(words, at)
 
 
 @kernel

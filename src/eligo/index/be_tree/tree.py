@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
@@ -30,7 +31,7 @@ from eligo.index.be_tree.nodes import (
     WORDS,
     Pools,
 )
-from eligo.index.be_tree.shrinking import copy_row, delete_rows
+from eligo.index.be_tree.shrinking import copy_row, delete_rows, mark_rows
 from eligo.index.dynamic.pool import release
 from eligo.index.dynamic.pooled import PooledIndex, PooledScratch, largest_and_highest
 from eligo.index.registry import register
@@ -137,6 +138,9 @@ class BeTree(PooledIndex):
 
     def row(self, number: int) -> I64:
         return copy_row(self.pools.handle, number)  # type: ignore[no-any-return]
+
+    def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
+        mark_rows(self.pools.handle, attributes, strings)
 
     def adjust(self, effort: int) -> bool:
         if not self.pools.state[POLICIES]:

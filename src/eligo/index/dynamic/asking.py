@@ -32,7 +32,7 @@ from eligo.index.dynamic.rows import (
     shape_of,
 )
 from eligo.index.dynamic.sight import ABSENT, FAILS, HOLDS
-from eligo.jit import define_handle, float_of, inline, kernel
+from eligo.jit import define_handle, float_of, inline, maker
 
 
 @structref.register
@@ -44,18 +44,18 @@ class StringHandle(structref.StructRefProxy):
     pass
 
 
-define_handle(StringHandle, StringHandleType, ("data", "offsets"))
+define_handle(StringHandle, StringHandleType, ("data", "begin", "end"))
 
 
-@kernel
-def make_string_handle(data, offsets):  # type: ignore[no-untyped-def]
-    return StringHandle(data, offsets)
+@maker
+def make_string_handle(data, begin, end):  # type: ignore[no-untyped-def]
+    return StringHandle(data, begin, end)
 
 
 @inline
 def compare_texts(strings, number, e, row):  # type: ignore[no-untyped-def]
     """-1, 0 or 1: a string of the rules against one that the event brought."""
-    a, a_end, b, b_end = strings.offsets[number], strings.offsets[number + 1], e.text_low[row], e.text_high[row]
+    a, a_end, b, b_end = strings.begin[number], strings.end[number], e.text_low[row], e.text_high[row]
     while a < a_end and b < b_end:
         if strings.data[a] != e.text[b]:
             return -1 if strings.data[a] < e.text[b] else 1
@@ -202,7 +202,7 @@ def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
             if source >= 0 and e.meta[source] & 255 == codes.TEXT:
                 pattern, row = words[at + 3], e.key[source]
                 matched = like(
-                    strings.data, strings.offsets[pattern], strings.offsets[pattern + 1],
+                    strings.data, strings.begin[pattern], strings.end[pattern],
                     e.text, e.text_low[row], e.text_high[row],
                 )  # fmt: skip
             good = matched != (flags & codes.RESIDUAL_NEGATED != 0)

@@ -6,8 +6,25 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.compiled import mixed
-from eligo.index.dynamic.line import ANY, STRING
-from eligo.index.dynamic.rows import ASK, attribute_of, check_words, first_check, flags_of, kind_of, row_words, shape_of
+from eligo.index.dynamic.line import ANY, STRING, high_at, low_at
+from eligo.index.dynamic.rows import (
+    ASK,
+    INSIDE,
+    LONG,
+    OUTSIDE,
+    attribute_of,
+    check_words,
+    extra_words,
+    first_check,
+    flags_of,
+    high_coordinate_of,
+    high_of,
+    kind_of,
+    low_coordinate_of,
+    low_of,
+    row_words,
+    shape_of,
+)
 from eligo.jit import inline, kernel
 
 
@@ -75,3 +92,48 @@ def count_texts(words, offsets, first, stop, by, text, pattern):  # type: ignore
                 text[attribute_of(code)] += by
                 pattern[attribute_of(code)] += by if flags_of(code) & codes.RESIDUAL else 0
             q += check_words(code)
+
+
+@inline
+def mark_between(strings, low, high):  # type: ignore[no-untyped-def]
+    for number in range(max(low, np.int64(0)), min(high, np.int64(len(strings) - 1)) + 1):
+        strings[number] = True
+
+
+@kernel
+def mark_strings(words, q, strings):  # type: ignore[no-untyped-def]
+    """Set strings[n] for every string n that the check at words[q] names. Plain checks name single strings."""
+    code = words[q]
+    shape, extra = shape_of(code), q + (3 if code & LONG else 2)
+    if code >= 0 and shape == ASK:
+        if words[extra] >= 0:
+            strings[words[extra]] = True
+        for cut in range(extra + 1, extra + extra_words(code), 3):
+            if words[cut] == codes.STRING_CUT:
+                strings[words[cut + 1] >> 1] = True
+    elif kind_of(code) == STRING:
+        low, high = low_coordinate_of(words, q), high_coordinate_of(words, q)
+        if shape in (INSIDE, OUTSIDE):
+            mark_between(strings, low, high)
+        elif code < 0:
+            for bit in range(64):
+                if words[q + 1] >> bit & 1:
+                    mark_between(strings, low + bit, low + bit)
+        else:
+            step = 2 if code & LONG else 1
+            for at in range(extra, extra + extra_words(code), step):
+                low, high = low_of(code, words, at), high_of(code, words, at)
+                if code & LONG:
+                    mark_between(strings, low, high)
+                else:
+                    mark_between(strings, low_at(low), high_at(high))
+
+
+@kernel
+def mark_row(words, at, attributes, strings):  # type: ignore[no-untyped-def]
+    """Set what stands at the numbers of the attributes and strings that a row names."""
+    q, end = first_check(words, at), at + row_words(words, at)
+    while q < end:
+        attributes[attribute_of(words[q])] = True
+        mark_strings(words, q, strings)
+        q += check_words(words[q])

@@ -111,11 +111,15 @@ class PooledIndex(NativeIndex):
         self.search_batch(events, event, event + 1, scratch, scratch.offsets)
         return int(scratch.offsets[1])
 
+    def use_strings(self, strings: Strings) -> None:
+        self.strings, self._known_strings = strings, -1
+        self._follow_strings()
+
     def _follow_strings(self) -> None:
         """A check may ask for a string that came after the handle was made."""
-        if len(self.strings) != self._known_strings:
-            self._known_strings = len(self.strings)
-            self._strings = make_string_handle(*self.strings.arrays())
+        if self.strings.taken != self._known_strings:
+            self._known_strings = self.strings.taken
+            self._strings = make_string_handle(*self.strings.spans())
 
 
 def largest_and_highest(words: I64, offsets: I64, first: int, stop: int) -> tuple[int, int]:

@@ -36,7 +36,7 @@ from eligo.index.dynamic.line import (
     place_of,
 )
 from eligo.index.dynamic.rows import TINY_ATTRIBUTES, high_coordinate, low_coordinate
-from eligo.jit import define_handle, float_of, inline, kernel
+from eligo.jit import define_handle, float_of, inline, maker
 
 ABSENT, VARIOUS = 5, 6
 FAILS, HOLDS = 0, 1
@@ -58,7 +58,7 @@ _FIELDS = (
 define_handle(KeySight, KeySightType, _FIELDS)
 
 
-@kernel
+@maker
 def make_key_sight(  # type: ignore[no-untyped-def]
     kind, at, place, first, stop, entry_kind, low, high, low_place, high_place, source, present, count
 ):

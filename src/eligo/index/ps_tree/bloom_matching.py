@@ -22,7 +22,7 @@ from eligo.index.ps_tree.blooming import NO_LINE
 from eligo.index.ps_tree.meeting import meet, watch
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, HIGHEST
 from eligo.index.ps_tree.signatures import bits_of_rule, spread
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 WATCH = 16  # one event of so many is watched
 NONE, ALL = 0, 1  # slots
@@ -41,7 +41,7 @@ class Work(structref.StructRefProxy):
 define_handle(Work, WorkType, ("spaces", "lines", "slot_of", "base", "mask", "starts"))
 
 
-@kernel
+@maker
 def make_work(spaces, lines, slot_of, base, mask, starts):  # type: ignore[no-untyped-def]
     return Work(spaces, lines, slot_of, base, mask, starts)
 

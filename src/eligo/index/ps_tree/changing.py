@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.content import mark_row
 from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.blooming import (
@@ -56,9 +57,10 @@ from eligo.index.ps_tree.pools import (
     ROWS,
     SIGNATURES,
     SLOTS,
+    SPACES,
     has_room,
 )
-from eligo.index.ps_tree.postings import directory_of, row_in
+from eligo.index.ps_tree.postings import directory_of, row_in, rows_in
 from eligo.index.ps_tree.spaces import (
     before_space,
     close_line,
@@ -116,7 +118,7 @@ def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-unt
     s = np.int64(0)
     begin = end = np.int64(0)
     if text >= 0:
-        begin, end = strings.offsets[text >> 1], strings.offsets[(text >> 1) + 1]
+        begin, end = strings.begin[text >> 1], strings.end[text >> 1]
         s = locate_text(t, line, strings.data, begin, end, text & 1)
     else:
         s = space_at(t, cell, b)
@@ -322,6 +324,21 @@ def copy_row(t, number):  # type: ignore[no-untyped-def]
         return t.words[:0].copy()
     at = o + lower(t.words[directory_of(t, o) + which])
     return t.words[at : at + row_words(t.words, at)].copy()
+
+
+@kernel
+def mark_rows(t, attributes, strings):  # type: ignore[no-untyped-def]
+    """Set what stands at the numbers of the attributes and strings that some row names."""
+    words, spaces = t.words, t.state[SPACES]
+    if t.state[SIGNATURES]:
+        for number in range(t.state[HIGHEST]):
+            if t.where[number] > 0:
+                mark_row(words, 2 * np.int64(t.where[number]), attributes, strings)
+        return
+    for i in range(spaces + len(t.slots) // 2):
+        o = t.posting[i] if i < spaces else t.slots[2 * (i - spaces) + 1] if t.slots[2 * (i - spaces)] != -1 else 0
+        for which in range(1, rows_in(t, o) + 1 if o else 1):
+            mark_row(words, o + lower(words[directory_of(t, o) + which]), attributes, strings)
 
 
 @kernel

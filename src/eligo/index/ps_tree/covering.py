@@ -85,16 +85,16 @@ def first_and_last(t, words, q, line, strings):  # type: ignore[no-untyped-def]
         low, high = ends(words, q, base_form(form))
         return space_at(t, line, low), space_at(t, line, high)
     low_cut, high_cut = text_cuts(words, q)
-    data, offsets = strings.data, strings.offsets
+    data = strings.data
     begin = end = np.int64(0)
     by = np.int64(0)
     if low_cut >= 0:
-        begin, end, by = offsets[low_cut >> 1], offsets[(low_cut >> 1) + 1], low_cut & 1
+        begin, end, by = strings.begin[low_cut >> 1], strings.end[low_cut >> 1], low_cut & 1
     first = locate_text(t, line, data, begin, end, by)
     if high_cut < 0:
         last = space_at(t, line, np.uint64(LAST))
         return first, last
-    begin, end = offsets[high_cut >> 1], offsets[(high_cut >> 1) + 1]
+    begin, end = strings.begin[high_cut >> 1], strings.end[high_cut >> 1]
     return first, locate_text(t, line, data, begin, end, (high_cut & 1) - 1)
 
 
@@ -178,7 +178,7 @@ def guarantees(t, words, q, line, first, behind):  # type: ignore[no-untyped-def
 @kernel
 def text_border(t, line, strings, at):  # type: ignore[no-untyped-def]
     """The space, or layer, that begins at a cut of the alphabet; -1: none does."""
-    data, begin, end = strings.data, strings.offsets[at >> 1], strings.offsets[(at >> 1) + 1]
+    data, begin, end = strings.data, strings.begin[at >> 1], strings.end[at >> 1]
     cell, layer = np.int64(line), 0
     while True:
         v = slice_at(data, begin, end, layer)

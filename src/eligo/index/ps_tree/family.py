@@ -7,12 +7,13 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.pooled import PooledIndex, largest_and_highest
-from eligo.index.ps_tree.changing import adjust_rows, copy_row, delete_rows, foresee, insert_rows
+from eligo.index.ps_tree.changing import adjust_rows, copy_row, delete_rows, foresee, insert_rows, mark_rows
 from eligo.index.ps_tree.choosing import FEW
 from eligo.index.ps_tree.covering import MOST_COVERED
 from eligo.index.ps_tree.meeting import observe_events
@@ -121,6 +122,9 @@ class PsIndex(PooledIndex):
 
     def row(self, number: int) -> I64:
         return copy_row(self.pools.handle, number)  # type: ignore[no-any-return]
+
+    def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
+        mark_rows(self.pools.handle, attributes, strings)
 
     def adjust(self, effort: int) -> bool:
         self._carry_at_least(0)

@@ -21,7 +21,7 @@ from eligo.index.ps_tree.keys import attribute_bit, find_block
 from eligo.index.ps_tree.meeting import meet, watch
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES, SPACES, hashed
 from eligo.index.ps_tree.postings import ROWS, directory_of, rows_in
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 WATCH = 16  # one event of so many is watched
 FRONT = 24  # words of a block that the cache is told of: its head and some of its directory
@@ -236,7 +236,7 @@ class Work(structref.StructRefProxy):
 define_handle(Work, WorkType, ("spaces", "lines", "bits", "pending", "blocks", "here", "starts", "ends"))
 
 
-@kernel
+@maker
 def make_work(spaces, lines, bits, pending, blocks, here, starts, ends):  # type: ignore[no-untyped-def]
     return Work(spaces, lines, bits, pending, blocks, here, starts, ends)
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.index.dynamic.heap import USED, no_blocks
 from eligo.index.dynamic.pool import with_room
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 FORMS = 16  # lines that an attribute may have
 RECENT = 16  # values that are remembered of an attribute
@@ -76,7 +76,7 @@ class PoolsHandle(structref.StructRefProxy):
 define_handle(PoolsHandle, PoolsType, FIELDS)
 
 
-@kernel
+@maker
 def make_handle(  # type: ignore[no-untyped-def]
     root, tree, tree_heads, space, posting, extra, uses, words, heads, slots, where, access, popular, seen, marks,
     recent, recent_kind, spaces, least, most, state, links, halves,

@@ -36,7 +36,7 @@ from numba.experimental import structref
 from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
 from eligo.index.ps_tree.spaces import space_at
-from eligo.jit import define_handle, inline, kernel
+from eligo.jit import define_handle, inline, kernel, maker
 
 SMALL = 16  # numbers that a window has, at least; bounds in it that are always few enough
 MOST = 1 << 15  # spaces of a window: two together, and their ranks still fit 16 bits
@@ -61,7 +61,7 @@ class WindowsHandle(structref.StructRefProxy):
 define_handle(WindowsHandle, WindowsType, FIELDS)
 
 
-@kernel
+@maker
 def make_handle(pools, count, rank, owner, window, bounds, runs, seen, state):  # type: ignore[no-untyped-def]
     return WindowsHandle(pools, count, rank, owner, window, bounds, runs, seen, state)
 

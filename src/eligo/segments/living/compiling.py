@@ -45,7 +45,7 @@ class RowBuilder(Builder):
         del self._conjunction_offsets[1:]
         del self._tree[:]
         del self._tree_offsets[1:]
-        if not hasattr(self, "_columns") or len(self._attribute) > _REMEMBERED:
+        if not hasattr(self, "_columns") or len(self._attribute) > _REMEMBERED or len(self._keys) > 16 * _REMEMBERED:
             self._columns = Columns()
             self._predicate_numbers.clear()
             for column in (self._attribute, self._flags, self._pattern, self._kinds, self._keys):

@@ -19,7 +19,7 @@ from numba.experimental import structref
 
 from eligo.compile.compiled import I64
 from eligo.evaluate.interval import NARROW, ONE, covered
-from eligo.jit import define_handle, inline, kernel, trailing_zeros
+from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
 from eligo.segments.living.pools import CONJUNCTIONS, DISORDERED, HIDDEN, ROWS, TREES, WIDEST
 from eligo.segments.living.records import HEAD
 
@@ -39,7 +39,7 @@ class Completion(structref.StructRefProxy):
 define_handle(Completion, CompletionType, ("truth", "seen", "matched", "failed", "reached", "other", "keys"))
 
 
-@kernel
+@maker
 def make_completion(truth, seen, matched, failed, reached, other, keys):  # type: ignore[no-untyped-def]
     return Completion(truth, seen, matched, failed, reached, other, keys)
 

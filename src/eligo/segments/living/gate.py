@@ -19,21 +19,19 @@ shuts the gate it lets in everybody whom the writer before had turned away.
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from threading import get_ident
-from types import FrameType
-from typing import Any
 
 from eligo.forking import GATE, Forked
+from eligo.interrupts import uninterrupted
 
 WRITER = 0  # the name of no thread
 _LOOK = 0.001  # seconds after which one who waits looks again, whatever he was told
 
 
 class Gate(Forked):
-    """Readers `enter` and `leave`; a writer changes things `with gate:`. There is one writer at a time."""
+    """Readers `enter` and leave; a writer changes things `with gate:`. There is one writer at a time."""
 
     rank = GATE
 
@@ -44,17 +42,21 @@ class Gate(Forked):
         self._opened, self._emptied, self._entered = threading.Event(), threading.Event(), threading.Event()
         self._writer = WRITER
         self._depth = 0
-        self._interrupts = Interrupts()
+        self._interrupts = uninterrupted()
         self._forking = False
         self.register()
 
     def before_fork(self, deadline: float) -> None:
-        self._forking = self.enter()
+        me = get_ident()
+        self._forking = self.is_outside(me)
+        if self._forking:
+            self.enter(me)
 
     def after_fork_in_parent(self) -> None:
         if self._forking:
             self._forking = False
-            self.leave()
+            self.inside.discard(get_ident())
+            self.left()
 
     def after_fork_in_child(self) -> None:
         """Nobody but this thread is there."""
@@ -66,18 +68,22 @@ class Gate(Forked):
 
     # -- readers
 
-    def enter(self) -> bool:
-        """Come in; False: this thread is inside already, and must not `leave` for this call."""
-        me = get_ident()
-        if me in self.inside or self._writer == me:
-            return False
+    def is_outside(self, me: int) -> bool:
+        """Whether a thread is neither reading nor writing, so that it has to `enter` before it reads."""
+        return me not in self.inside and self._writer != me
+
+    def enter(self, me: int) -> None:
+        """Let a thread that is outside come in.
+
+        It goes out by `inside.discard(me)`, which wherever Ctrl-C comes is done whole or, first thing in a `finally`,
+        done in any case. A writer who waits sees it within a millisecond, or at once by `left`.
+        """
         self.inside.add(me)
         if self.shut:
             self._wait_outside(me)
-        return True
 
-    def leave(self) -> None:
-        self.inside.remove(get_ident())
+    def left(self) -> None:
+        """Tell a writer who waits that a reader has gone."""
         if self.shut:
             self._emptied.set()
 
@@ -102,11 +108,11 @@ class Gate(Forked):
     def __enter__(self) -> None:
         """Close it. Who has closed it may do so again."""
         if self._writer != get_ident():
-            self._interrupts.put_off()
+            self._interrupts.__enter__()
             try:
                 self.close(None)
             except BaseException:
-                self._interrupts.let_through()
+                self._interrupts.__exit__()
                 raise
         self._depth += 1
 
@@ -114,7 +120,7 @@ class Gate(Forked):
         self._depth -= 1
         if self._depth == 0:
             self.open()
-            self._interrupts.let_through()
+            self._interrupts.__exit__()
 
     def close(self, patience: float | None) -> bool:
         """Close it, unless readers are inside for longer than so many seconds; whether it is closed, and to be opened.
@@ -156,32 +162,3 @@ class Gate(Forked):
         self.shut = False
         self.inside.discard(WRITER)
         self._opened.set()
-
-
-class Interrupts:
-    """Ctrl-C put off for a while; it comes to the main thread alone, so for others there is nothing to do."""
-
-    def __init__(self) -> None:
-        self._before: Any = None
-        self._came: tuple[int, FrameType | None] | None = None
-
-    def put_off(self) -> None:
-        if get_ident() != threading.main_thread().ident:
-            return
-        before = signal.getsignal(signal.SIGINT)
-        if callable(before):
-            self._came = None
-            signal.signal(signal.SIGINT, self._note)
-            self._before = before
-
-    def let_through(self) -> None:
-        before, self._before = self._before, None
-        if before is None or get_ident() != threading.main_thread().ident:
-            return
-        signal.signal(signal.SIGINT, before)
-        came, self._came = self._came, None
-        if came is not None:
-            before(*came)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._came = number, frame

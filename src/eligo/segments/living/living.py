@@ -17,6 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from eligo.arrow import numpy_of
 from eligo.compile.attributes import Attributes
@@ -66,11 +67,11 @@ class LivingSet(Rules):
 
     def _begin(self, arrays: Arrays | None) -> None:
         self.structure = Structure(self.recipe, self.multi, arrays)
-        self._view = LivingView(self.structure, self.lock)
+        self._view = LivingView(self.structure, self)
         self._builder: RowBuilder | None = None
 
     def adopt(self, attributes: Attributes, strings: Strings) -> None:
-        self.recipe.attributes, self.recipe.strings = attributes, strings
+        super().adopt(attributes, strings)
         self._begin(None)
 
     def restore(self, arrays: Arrays) -> None:
@@ -144,6 +145,7 @@ class LivingSet(Rules):
                     self.structure.forget(np.array([place[1]], np.int32))
                 self.count += place is None
                 self.next_sequence = max(self.next_sequence, sequence + 1)
+            self.forget_unused()
 
     def _compiler(self) -> RowBuilder:
         if self._builder is None or self._builder.multi != self.multi:
@@ -159,6 +161,7 @@ class LivingSet(Rules):
             with self.structure.gate:
                 self.structure.forget(np.array([place[1]], np.int32))
                 self.count -= 1
+            self.forget_unused()
 
     def made(self, table: RuleTable, compiled: Compiled) -> Arrivals:
         return many_arrivals(table, compiled)
@@ -207,6 +210,21 @@ class LivingSet(Rules):
             structure.forget(going)
         finally:
             self._quiet = False
+        self.forget_unused()
+
+    def may_forget(self) -> bool:
+        return not self._quiet
+
+    def used_numbers(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        attributes = np.zeros(len(self.recipe.attributes), np.bool_)
+        strings = np.zeros(len(self.recipe.strings), np.bool_)
+        self.structure.index.mark(attributes, strings)
+        return attributes, strings
+
+    def use_tables(self, attributes: Attributes, strings: Strings) -> None:
+        self.recipe.attributes, self.recipe.strings = attributes, strings
+        self._builder = None
+        self.structure.use_tables(attributes, strings)
 
     def observe(self, events: object) -> None:
         structure = self.structure

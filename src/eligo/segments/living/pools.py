@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import Arrays
 from eligo.errors import LimitError
 from eligo.index.dynamic.pool import with_room
-from eligo.jit import define_handle, kernel
+from eligo.jit import define_handle, maker
 from eligo.segments.living.blocks import SIZES
 from eligo.segments.living.slots import LEAST, with_slots
 
@@ -77,7 +77,7 @@ class PoolsHandle(structref.StructRefProxy):
 define_handle(PoolsHandle, PoolsType, _FIELDS)
 
 
-@kernel
+@maker
 def make_pools_handle(  # type: ignore[no-untyped-def]
     state, status, sequence, ids, id_hash, weight, record, root, id_slots, uses, conjunction_hash, owner,
     conjunction_slots, blocks, free_block, records, record_bytes, tag_uses,

@@ -53,11 +53,29 @@ def free_record(records, state, at):  # type: ignore[no-untyped-def]
 @kernel
 def slide(p, effort):  # type: ignore[no-untyped-def]
     """Slide records down, about so many words of them, if enough is free or they are at it."""
-    state, records, place = p.state, p.records, p.record
+    state = p.state
     if state[SLIDING] < 0:
         if state[FREE_RECORDS] < _WORTH or 2 * state[FREE_RECORDS] < state[RECORDS]:
             return
         state[SLIDING] = state[SLID_TO] = 0
+    slide_on(p, effort)
+
+
+@kernel
+def slide_all(p):  # type: ignore[no-untyped-def]
+    """Slide records down until nothing is free."""
+    state = p.state
+    if state[SLIDING] >= 0:
+        slide_on(p, state[RECORDS])
+    if state[FREE_RECORDS] > 0:
+        state[SLIDING] = state[SLID_TO] = 0
+        slide_on(p, state[RECORDS])
+
+
+@kernel
+def slide_on(p, effort):  # type: ignore[no-untyped-def]
+    """Go on where sliding has come to."""
+    state, records, place = p.state, p.records, p.record
     at, to, end = state[SLIDING], state[SLID_TO], state[RECORDS]
     stop = min(end, at + effort)
     while at < stop:

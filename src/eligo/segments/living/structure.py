@@ -11,15 +11,19 @@ confirmed by comparing their rows.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
 
+from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.encode import SEVERAL, Encoder
+from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import same_row
 from eligo.index.native import NativeIndex
+from eligo.interrupts import checkpoint
 from eligo.options import own
 from eligo.rule import Rule
 from eligo.segments.living.arrivals import Arrivals
@@ -28,7 +32,7 @@ from eligo.segments.living.completing import CompletionScratch
 from eligo.segments.living.counts import CheckCounts
 from eligo.segments.living.gate import Gate
 from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, Pools
-from eligo.segments.living.records import HEAD, find_integer, find_text, slide
+from eligo.segments.living.records import HEAD, find_integer, find_text, slide, slide_all
 from eligo.segments.living.tags import Tags
 from eligo.segments.rule_table import RuleId
 from eligo.segments.segment import Recipe
@@ -71,6 +75,18 @@ class Structure:
         )
         return {prefix + name: array for prefix, part in parts for name, array in part.items()}
 
+    def copied(self) -> Callable[[], Arrays]:
+        """What `arrays` gives, copied; of the rules that are gone, it has nothing once it is asked for."""
+        self.tags.forget_unused(self.pools.tag_uses)
+        copied = {name: array.copy() for name, array in self.arrays().items()}
+
+        def cleaned() -> Arrays:
+            pools = Pools.restored(_part(copied, "rules/"))
+            slide_all(pools.handle)
+            return copied | {"rules/" + name: array for name, array in pools.arrays().items()}
+
+        return cleaned
+
     def follow(self, multi: frozenset[str]) -> None:
         """Let events be encoded for the checks that there are, and with several values for some attributes."""
         self.multi = multi
@@ -79,9 +95,16 @@ class Structure:
             special[name] = special.get(name, 0) | SEVERAL
         self.encoder = Encoder(self.attributes, self.strings, special)
 
+    def use_tables(self, attributes: Attributes, strings: Strings) -> None:
+        """Use these tables from now on, in which all that rows name has the number that it had."""
+        with self.gate:
+            self.attributes, self.strings = attributes, strings
+            self.index.use_strings(strings)
+            self.follow(self.multi)
+
     def moment(self) -> tuple[Encoder, int, int]:
         """As long as this is the same, events that were encoded are encoded right."""
-        return self.encoder, len(self.strings), len(self.attributes)
+        return self.encoder, self.strings.taken, self.attributes.taken
 
     # -- rules by row
 
@@ -149,6 +172,7 @@ class Structure:
             hashes = hashes[fresh]
         attributes = max(1, len(self.attributes))
         for first in range(0, len(fresh), SOME):
+            checkpoint()
             stop = min(first + SOME, len(fresh))
             # Pools that grow are copied, and readers go on with the old ones meanwhile.
             self.pools.make_room(0, stop - first, 0, 0, 0)
@@ -166,6 +190,7 @@ class Structure:
         tag = self.tags.numbers(comes.tag_names, self.pools.tag_uses)[table.tag] if comes.tag_names else table.tag
         numbers = number[comes.which] if len(number) else comes.which
         for first in range(0, len(comes), SOME):
+            checkpoint()
             stop = min(first + SOME, len(comes))
             self._make_room(comes, first, stop)
             with self.gate:

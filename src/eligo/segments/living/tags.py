@@ -27,7 +27,7 @@ class Tags:
     def numbers(self, names: Sequence[str], uses: I64) -> I32:
         """The numbers of some tags, new ones where they have none."""
         if len(self._names) > _FEW and not self._free and not all(name in self._numbers for name in names):
-            self._sweep(uses)
+            self.forget_unused(uses)
         found = []
         for name in names:
             number = self._numbers.get(name)
@@ -51,9 +51,9 @@ class Tags:
         return self._names[number]
 
     def arrays(self) -> Arrays:
-        offsets, data = packed(self._names)
         used = np.zeros(len(self._names), np.uint8)
         used[list(self._numbers.values())] = 1
+        offsets, data = packed(self._names)
         return {"offsets": offsets, "data": data, "used": used}
 
     @classmethod
@@ -65,9 +65,10 @@ class Tags:
         tags._free = [n for n in range(len(tags._names)) if not used[n]]
         return tags
 
-    def _sweep(self, uses: I64) -> None:
+    def forget_unused(self, uses: I64) -> None:
         """Free the numbers that no rule uses."""
         for number in np.nonzero(uses[: len(self._names)] == 0)[0].tolist():
             if self._numbers.get(self._names[number]) == number:
                 del self._numbers[self._names[number]]
+                self._names[number] = ""
                 self._free.append(number)

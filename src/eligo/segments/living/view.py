@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from threading import get_ident
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
+from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
-from eligo.forking import ForkLock
+from eligo.interrupts import uninterrupted
 from eligo.rule import Rule
 from eligo.segments.encoding import encoded, slices
 from eligo.segments.living.completing import CompletionScratch, complete_many, complete_one
@@ -21,7 +23,7 @@ from eligo.segments.living.pools import GOING, LIVING, ROWS, USED_CONJUNCTIONS
 from eligo.segments.living.records import gather
 from eligo.segments.living.structure import Structure
 from eligo.segments.rule_table import RuleId, is_id, strings_of
-from eligo.segments.rules import View
+from eligo.segments.rules import Rules, View
 from eligo.segments.view import wanted_tags
 
 _SEARCHED = 256  # events of one thread after which the index may adjust itself
@@ -32,45 +34,53 @@ _HURRIED = 64  # events encoded inside, where rules change faster than slices ar
 
 _NONE: I32 = np.zeros(0, np.int32)
 _ANY: U8 = np.zeros(0, np.uint8)
+_R = TypeVar("_R")
+Moment = tuple[Encoder, int, int]
 Ids = I64 | tuple[I64, U8]  # integers, or offsets and UTF-8 bytes
 
 
 class LivingView(View):
     """Of one matcher there is one; unlike that of segments, what it says changes."""
 
-    def __init__(self, structure: Structure, lock: ForkLock) -> None:
+    def __init__(self, structure: Structure, rules: Rules) -> None:
         self._structure = structure
-        self._lock = lock
+        self._rules = rules
 
     # -- one event
 
     def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
-        gate = self._structure.gate
-        entered = gate.enter()
+        gate, me = self._structure.gate, get_ident()
+        outside = gate.is_outside(me)
         try:
+            if outside:
+                gate.enter(me)
             rows = self._rows(event, buffer, tags, limit)
             if not len(rows):
                 return []
             ids = self._ids(rows)
         finally:
-            if entered:
-                gate.leave()
-                self._adjust_sometimes()
+            if outside:
+                gate.inside.discard(me)
+                self._has_left()
         return _listed(ids)
 
     def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
-        with self._inside():
+        def read() -> tuple[Ids, F64]:
             rows = self._rows(event, buffer, tags, None)
             weights = self._structure.pools.weight[rows]
             best = np.argsort(-weights, kind="stable")[: max(k, 0)]
-            ids = self._ids(rows[best])
-        return list(zip(_listed(ids), weights[best].tolist(), strict=True))
+            return self._ids(rows[best]), weights[best]
+
+        ids, weights = self._inside(read)
+        return list(zip(_listed(ids), weights.tolist(), strict=True))
 
     def weighted(self, event: Any, buffer: EventBuffer) -> tuple[I64, F64]:
-        with self._inside():
+        def read() -> tuple[I64, F64]:
             rows = self._rows(event, buffer, None, None)
             pools = self._structure.pools
             return pools.ids[rows], pools.weight[rows]
+
+        return self._inside(read)
 
     def _rows(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> I32:
         structure = self._structure
@@ -136,25 +146,46 @@ class LivingView(View):
                 buffer = None if hurried else encoded(rest, moment[0], first + done)
                 at = 0
                 while buffer is None or at < buffer.events:
-                    with self._inside():
-                        if buffer is None:
-                            some = rest[:_HURRIED] if isinstance(rest, list) else rest.slice(0, _HURRIED)
-                            buffer = encoded(some, structure.encoder, first + done)
-                        elif structure.moment() != moment:
-                            hurried = True
-                            break
-                        moment = structure.moment()
-                        if inspect is not None and at == 0:
-                            inspect(buffer)
-                        if moved_on is not None:
-                            moved_on()
-                        counts, rows = self._many(buffer, at, names, most)
-                        ids, weight = self._ids(rows), structure.pools.weight[rows]
-                    if len(rows):
+                    found = self._inside(
+                        partial(self._part, buffer, rest, first + done, at, moment, names, most, inspect, moved_on)
+                    )
+                    if found is None:
+                        hurried = True
+                        break
+                    buffer, moment, counts, ids, weight = found
+                    if len(weight):
                         start = first + done + at
                         yield np.repeat(np.arange(start, start + len(counts)), counts), ids, weight
                     at += len(counts)
                 done += at
+
+    def _part(
+        self,
+        buffer: EventBuffer | None,
+        events: Any,
+        number: int,
+        at: int,
+        moment: Moment,
+        names: frozenset[str] | None,
+        most: int,
+        inspect: Callable[[EventBuffer], None] | None,
+        moved_on: Callable[[], None] | None,
+    ) -> tuple[EventBuffer, Moment, I64, Ids, F64] | None:
+        """Match some events of a buffer, from `at` on; None: they were encoded too early. Without a buffer, some of
+        `events`, the first of which has this number, are encoded here.
+        """
+        structure = self._structure
+        if buffer is None:
+            some = events[:_HURRIED] if isinstance(events, list) else events.slice(0, _HURRIED)
+            buffer = encoded(some, structure.encoder, number)
+        elif structure.moment() != moment:
+            return None
+        if inspect is not None and at == 0:
+            inspect(buffer)
+        if moved_on is not None:
+            moved_on()
+        counts, rows = self._many(buffer, at, names, most)
+        return buffer, structure.moment(), counts, self._ids(rows), structure.pools.weight[rows]
 
     def _many(self, buffer: EventBuffer, first: int, names: frozenset[str] | None, most: int) -> tuple[I64, I32]:
         """How many rules each of some events matches, from `first` on as far as time allows; and their rows."""
@@ -191,41 +222,50 @@ class LivingView(View):
     def has(self, rule: object) -> bool:
         if not is_id(rule):
             return False
-        with self._inside():
-            return self._structure.row(rule, LIVING, GOING) >= 0
+        return self._inside(lambda: self._structure.row(rule, LIVING, GOING) >= 0)
 
     def rule(self, rule: object) -> Rule | None:
         if not is_id(rule):
             return None
-        with self._inside():
+
+        def read() -> Rule | None:
             row = self._structure.row(rule, LIVING, GOING)
             return self._structure.rule(row) if row >= 0 else None
 
-    def everyone(self) -> Iterator[RuleId]:
-        pools = self._structure.pools
-        with self._inside():
-            rows = np.nonzero(pools.status[: pools.state[ROWS]] & 1)[0].astype(np.int32)
-            rows = rows[np.argsort(pools.sequence[rows], kind="stable")]
-            ids = self._ids(rows)
-        return iter(_listed(ids))
+        return self._inside(read)
 
-    def attributes(self) -> set[int]:
-        with self._inside():
-            return set(np.nonzero(self._structure.counts.checks)[0].tolist())
+    def everyone(self) -> Iterator[RuleId]:
+        def read() -> Ids:
+            pools = self._structure.pools
+            rows = np.nonzero(pools.status[: pools.state[ROWS]] & 1)[0].astype(np.int32)
+            return self._ids(rows[np.argsort(pools.sequence[rows], kind="stable")])
+
+        return iter(_listed(self._inside(read)))
+
+    def attributes(self) -> list[str]:
+        structure = self._structure
+        return self._inside(
+            lambda: [structure.attributes.names[n] for n in np.nonzero(structure.counts.checks)[0].tolist()]
+        )
 
     # -- parts
 
-    @contextmanager
-    def _inside(self) -> Iterator[None]:
-        gate = self._structure.gate
-        entered = gate.enter()
+    def _inside(self, read: Callable[[], _R]) -> _R:
+        """What `read` gives inside the gate."""
+        gate, me = self._structure.gate, get_ident()
+        outside = gate.is_outside(me)
         try:
-            yield
+            if outside:
+                gate.enter(me)
+            return read()
         finally:
-            if entered:
-                gate.leave()
-        if entered:
-            self._adjust_sometimes()
+            if outside:
+                gate.inside.discard(me)
+                self._has_left()
+
+    def _has_left(self) -> None:
+        self._structure.gate.left()
+        self._adjust_sometimes()
 
     def _scratch(self) -> tuple[Any, CompletionScratch]:
         try:
@@ -247,17 +287,21 @@ class LivingView(View):
             completion = structure.scratches[-1][1]
         except IndexError:
             return
-        if completion.events < _SEARCHED or not self._lock.acquire(blocking=False):
+        if completion.events < _SEARCHED:
             return
-        try:
-            completion.events = 0
-            if structure.gate.close(_PATIENCE):
-                try:
-                    structure.index.adjust(_EFFORT)
-                finally:
-                    structure.gate.open()
-        finally:
-            self._lock.release()
+        with uninterrupted():
+            lock = self._rules.lock
+            if not lock.acquire(blocking=False):
+                return
+            try:
+                completion.events = 0
+                if structure.gate.close(_PATIENCE):
+                    try:
+                        structure.index.adjust(_EFFORT)
+                    finally:
+                        structure.gate.open()
+            finally:
+                lock.release()
 
 
 def _listed(ids: Ids) -> list[RuleId]:
