@@ -2,8 +2,8 @@
 
     "spark"     the tests with the marker, one after another, on the session below
     "cluster"   those that start JVMs of their own: tests/cluster, and what names the group itself
-    the others  those of a file together, or those of one index where a file has them for all: what is made once for a
-                file is then made once, and a process loads the kernels of some indexes, not of all
+    the others  those of a file together, or those of one index, or one theme, where a file has them for all: what is made
+                once for a file is then made once, and a process loads the kernels of some indexes, not of all
 
 The first two take the longest, and so are first.
 """
@@ -39,8 +39,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _group(item: pytest.Item) -> str:
     if item.get_closest_marker("spark"):
         return "spark"
-    index = getattr(item, "callspec", None) and item.callspec.params.get("index")  # type: ignore[attr-defined]
-    return f"{item.path.parent.name}/{item.path.stem}" + (f"/{index}" if isinstance(index, str) else "")
+    given = getattr(item, "callspec", None) and item.callspec.params  # type: ignore[attr-defined]
+    part = (given or {}).get("index", (given or {}).get("theme"))
+    return f"{item.path.parent.name}/{item.path.stem}" + (f"/{part}" if isinstance(part, str) else "")
 
 
 @pytest.fixture(scope="session")

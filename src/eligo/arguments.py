@@ -1,23 +1,26 @@
 """Arguments of public functions, checked once, where they come in.
 
 Each check returns the argument as the code behind it wants it, or raises an `OptionError`: one sentence that names the
-argument, what it may be, and what was given.
+argument, what it may be, and what was given. A path is text, an `os.PathLike`, or a file: URL; rules are memory-mapped,
+so that other URLs are refused.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping
 from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import unquote
 
 import numpy as np
 
-from eligo.errors import OptionError
-from eligo.paths import local_path
+from eligo.errors import OptionError, SnapshotError
 
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # of two letters or more: C:/ is a drive
 MOST = 2**63 - 1  # what a limit beyond 64 bits is cut to: no rule set has more rules
 
 
@@ -87,6 +90,45 @@ def directory_path(name: str, value: object) -> Path:
         if error.errno == errno.ENAMETOOLONG:
             raise OptionError(f"{name} is longer than this system allows: {shown(value)}") from None
     return Path(given)
+
+
+def path_of(path: object, what: str = "the path of the rules") -> str:
+    """The path, text that is not empty; a file: URL becomes the path that it means, other URLs stay what they are."""
+    try:
+        named = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    except Exception:  # of a foreign class
+        named = None
+    if not isinstance(named, str):
+        raise OptionError(f"{what} is text or a pathlib.Path, not {shown(path)}")
+    if not named or "\0" in named:
+        raise OptionError(f"{what} is {'empty' if not named else f'no path: {shown(named)}'}: name a folder")
+    if scheme_of(named) != "file":
+        return named
+    rest = named[len("file:") :]
+    host, slash, inside = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
+    if host not in ("", "localhost"):
+        raise OptionError(
+            f"{what} {named!r} names the machine {host!r}: a file: URL is file:///folder, with three slashes"
+        )
+    return unquote(slash + inside)
+
+
+def scheme_of(path: str) -> str:
+    """The scheme of a URL, in lower case; nothing for a path."""
+    found = _SCHEME.match(path)
+    return found[1].lower() if found else ""
+
+
+def local_path(path: object, what: str = "the path of the rules") -> str:
+    """The path of rules on this machine."""
+    named = path_of(path, what)
+    if scheme_of(named):
+        raise SnapshotError(
+            f"{named!r} is a URL, but rules are memory-mapped: use a folder that this machine, and on Spark every "
+            "worker, sees under one path (a shared mount, or a local disk that all of them fill), as a path or "
+            "as a file:/// URL"
+        )
+    return named
 
 
 def plain_id(value: Any) -> Any:

@@ -170,8 +170,8 @@ def _change(node: Any, way: int) -> bool:
         case ast.BinOp(op=ast.BitOr()) if way == 0:
             node.op = ast.BitAnd()
             return True
-        case ast.Call(func=ast.Name(id="range"), args=[*_, last]) if way == 0:
-            node.args = [*node.args[:-1], ast.BinOp(last, ast.Sub(), ast.Constant(1))]
+        case ast.Call(func=ast.Name(id="range"), args=[*first, last]) if way == 0 and len(first) < 2:
+            node.args = [*first, ast.BinOp(last, ast.Sub(), ast.Constant(1))]
             return True
         case ast.Return(value=ast.Constant(value=bool(value))) if way == 0:
             node.value = ast.Constant(not value)

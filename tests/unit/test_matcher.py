@@ -259,11 +259,10 @@ def test_a_path_given_twice_is_refused() -> None:
     deep = Matcher()
     deep.add("r", "a.b.c.d = 1")
     assert deep.match({"a": {"b.c": {"d": 1}}}) == ["r"]
-    with pytest.raises(eligo.EventError, match="holds"):
-        deep.match({"a": {"b": {"c": {"d": {"e": 1}}}}})
+    assert deep.match({"a": {"b": {"c": {"d": {"e": 1}}}}}) == []  # an object, which is not 1
 
 
-@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, b"x", object(), 1j, {"x": 1}, [1], {1}, "\ud800", [[1]], ...])
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, b"x", object(), 1j, [1], {1}, "\ud800", [[1]], ...])
 def test_odd_values_are_refused_where_rules_look(value: Any) -> None:
     m = Matcher()
     m.add("r", "a = 1")

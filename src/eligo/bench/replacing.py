@@ -284,7 +284,7 @@ def _timed(both: dict[str, NativeIndex], stage: Stage, repeat: int) -> dict[str,
     result: dict[str, dict[str, Any]] = {}
     for name, index in both.items():
         times = spread(list(clocks[name]))
-        candidates, evaluations = (scratches[name].counters / (repeat * events)).tolist()
+        candidates, evaluations = (scratches[name].counters[:2] / (repeat * events)).tolist()
         size = index.bytes()
         result[name] = {
             "kind": "index", "phases_ns": {"index": times["quiet"]}, "match_ns": times, "candidates": candidates,

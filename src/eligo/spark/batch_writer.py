@@ -24,8 +24,8 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from eligo.arguments import path_of, scheme_of
 from eligo.errors import EligoError, OptionError
-from eligo.paths import path_of, scheme_of
 from eligo.spark.arguments import name_given
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
+from eligo.arguments import path_of, scheme_of
 from eligo.errors import EventError, OptionError
-from eligo.paths import path_of, scheme_of
 from eligo.spark.event_columns import Path, Sent, is_bare, sent_columns, type_at
 from eligo.spark.match import VERSION, begin_plan, check_options, locate_attributes, matched, session_of
 from eligo.spark.preflight import check_once, folder_of

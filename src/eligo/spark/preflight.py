@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from eligo.arguments import local_path
 from eligo.errors import EligoError, SnapshotError
-from eligo.paths import local_path
 from eligo.spark.jobs import REPORT_DDL, reports
 from eligo.store.publish import Staging
 

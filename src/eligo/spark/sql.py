@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from eligo.arguments import shown
+from eligo.arguments import local_path, shown
 from eligo.errors import EventError, OptionError, SnapshotError
-from eligo.paths import local_path
 from eligo.spark.arguments import check_session
 from eligo.spark.event_columns import Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of

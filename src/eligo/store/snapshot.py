@@ -27,6 +27,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.arguments import local_path
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import Arrays
 from eligo.compile.renumber import mark_used
@@ -36,7 +37,6 @@ from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
 from eligo.matcher import Matcher
 from eligo.options import differing
-from eligo.paths import local_path
 from eligo.segments.living.living import LivingSet
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import Rules

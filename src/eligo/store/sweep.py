@@ -21,9 +21,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from eligo.arguments import shown, whole_number
+from eligo.arguments import local_path, shown, whole_number
 from eligo.errors import OptionError, SnapshotError
-from eligo.paths import local_path
 from eligo.store.files import lock, sync_directory, turn
 from eligo.store.versions import (
     DATA,

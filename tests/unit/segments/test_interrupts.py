@@ -14,6 +14,15 @@ import pytest
 from eligo import Matcher
 from eligo.interrupts import checkpoint, interrupt_within, uninterrupted
 
+
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as a terminal has it: a build machine may run tests with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 _HAMMER = """
 import os, random, signal, sys, threading, time
 from eligo import Matcher

@@ -152,7 +152,7 @@ class Indexed(Contender):
             before += buffer.events
 
     def counters(self) -> tuple[int, int]:
-        candidates, evaluations = self._search.counters.tolist()
+        candidates, evaluations = self._search.counters[:2].tolist()
         return int(candidates), int(evaluations)
 
     def facts(self) -> dict[str, Any]:
