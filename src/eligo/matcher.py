@@ -184,6 +184,7 @@ class Matcher:
     def explain(self, event: Mapping[str, Any], rule: RuleId) -> Explanation:
         """Why the event makes that rule true, or why not: print the result."""
         text = self.get(rule).expression
+        self.match(event, limit=1)  # an event that cannot be matched is refused in the same words
         return explain(rule, parse(text, self.limits), event, self.absent, self.multi)
 
     @interruptible

@@ -109,3 +109,19 @@ def test_sizes_at_which_counters_could_overflow(index: str, evaluator: str, abse
     assert m.match(event) == ([1] if absent == "classical" else [])
     event["a0"] = 1
     assert m.match(event) == []
+
+
+@several
+def test_ranges_of_few_strings_leave_nothing_outside_a_list_of_them(index: str, evaluator: str, absent: str) -> None:
+    texts = ["x != 'b'", "x not in ('b', 'c')", "x not in ('b', 'b\0')", "x not between 'b' and 'b'", "x not like 'b'",
+             "x != ''", "x not in ('', '\0', 'q')", "x = 'b'", "x in ('b', 'q')", "not x = 'b\0'"]  # fmt: skip
+    rules = [parse(text) for text in texts]
+    normal = [normalize(rule, absent=absent) for rule in rules]
+    m = build(rules, index, evaluator, absent, frozenset())
+    for value in (
+        eligo.OneOf("b"), eligo.OneOf("b", "c"), eligo.OneOf("b", "d"), eligo.Between("b", "b"), eligo.Between("b", "b\0"),
+        eligo.Between("b", "c"), eligo.Below("\0"), eligo.Below("\0", True), eligo.Below("", True), eligo.NoneOf("b"),
+        eligo.Above("b"), eligo.OneOf("", 1), eligo.Between("b", "b\0\0"),
+    ):  # fmt: skip
+        event = {"x": value}
+        assert m.match(event) == expected(normal, event, absent, frozenset()), event

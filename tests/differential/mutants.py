@@ -264,7 +264,7 @@ def attempt(mutant: Mutant, everyone: dict[str, Any], rounds: list[Round], walks
             if time.monotonic() > until:  # type: ignore[operator]
                 return SURVIVED
         signal.alarm(0)
-        rounds = [Round(theme, seed) for theme in THEMES]
+        rounds = [Round(theme.scaled(0.4), seed) for theme in THEMES]
         walks = [Walk(theme, seed, 120) for theme in THEMES]
         seed += 1
     return SURVIVED
@@ -283,7 +283,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="mutants of kernels with this in their names")
     given = parser.parse_args()
 
-    rounds = [Round(theme, 7) for theme in THEMES]
+    rounds = [Round(theme.scaled(0.4), 7) for theme in THEMES]
     walks = [Walk(theme, 7, 120) for theme in THEMES]
     # Every kernel is loaded before anything is forked.
     for setup in rounds[0].setups(list(INDEXES.all()), list(EVALUATORS.all())):

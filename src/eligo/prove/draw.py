@@ -76,6 +76,7 @@ class Theme:
     numbers: tuple[Value, ...] = NUMBERS
     strings: tuple[Value, ...] = STRINGS
     times: tuple[Value, ...] = TIMES + FAR_TIMES
+    values: tuple[int, ...] = (4, 8, 40)  # of each kind in a round
     stray: float = 0.25  # how often a value is of any kind instead of its attribute's
     leaves: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 3, 4, 6, 9)
     conjunctive: float = 0.6  # how often an inner node is an AND
@@ -102,7 +103,7 @@ THEMES: tuple[Theme, ...] = (
           patterns=0.3),
     Theme("wide", singles={"a": "number", "b": "number", "s": "string"}, several={"m": "number"},
           numbers=_WIDE, strings=tuple(f"v{i:03}" for i in range(150)), stray=0.08,
-          list_lengths=(1, 2, 3, 5, 20, 70, 120)),
+          values=(500,), list_lengths=(1, 2, 3, 5, 20, 70, 120)),
     Theme("texts", singles={"a": "string", "b": "string", "n.x": "string"}, several={"w": "string"}, stray=0.1,
           patterns=6.0),
     Theme("shapes", rules=40, events=60, leaves=(1, 2, 3, 5, 12, 12, 30, 63, 64, 65, 129), conjunctive=0.5, stray=0.15),
@@ -117,11 +118,17 @@ class Drawer:
     def __init__(self, theme: Theme, seed: int) -> None:
         self.theme = theme
         self.random = random.Random(f"{theme.name} {seed}")
+        # Few values of each kind, others with each seed: rules and events have to meet.
+        few = self.random.choice(theme.values)
         self._pools: dict[Kind, Sequence[Value]] = {
-            "number": theme.numbers, "string": theme.strings, "time": theme.times, "boolean": BOOLEANS,
+            "number": self._some(theme.numbers, few), "string": self._some(theme.strings, few),
+            "time": self._some(theme.times, few), "boolean": BOOLEANS,
         }  # fmt: skip
         self._homes = {**theme.singles, **theme.several}
         self._known: list[Node] = []  # sub-trees to draw again
+
+    def _some(self, pool: tuple[Value, ...], few: int) -> list[Value]:
+        return self.random.sample(pool, min(few, len(pool)))
 
     # -- rules
 

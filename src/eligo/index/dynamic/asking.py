@@ -9,7 +9,7 @@ from numba.experimental import structref
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
 from eligo.compile.like import like
-from eligo.index.dynamic.line import BITS, MAX, MIN, STRING, high_at, low_at, place_of
+from eligo.index.dynamic.line import BITS, MAX, MIN, STRING, high_at, low_at
 from eligo.index.dynamic.rows import (
     ASK,
     DISTANCES,
@@ -116,17 +116,6 @@ def before(words, at, e, r, side, strings, rule_first):  # type: ignore[no-untyp
 
 
 @inline
-def point_string(source, e):  # type: ignore[no-untyped-def]
-    """The number of the only string that a run of a range allows, -1 if no rule names it, -2 if it allows several."""
-    r = -1 - source
-    runs = e.range_runs
-    one = runs[r, 0] == codes.STRING_CUT and runs[r, 3] == codes.STRING_CUT
-    if one and runs[r, 1] & 1 == 0 and runs[r, 4] == runs[r, 1] + 1:
-        return np.int64(e.text_number[runs[r, 1] >> 1])
-    return np.int64(-2)
-
-
-@inline
 def string_allowed(number, source, e, strings):  # type: ignore[no-untyped-def]
     """Whether a run of a range allows a string of the rules."""
     r = -1 - source
@@ -144,7 +133,7 @@ def string_allowed(number, source, e, strings):  # type: ignore[no-untyped-def]
 
 @inline
 def some_string_meets(words, at, source, e, strings):  # type: ignore[no-untyped-def]
-    """Whether a run of a range that allows several strings allows one that a check, no negative one, names."""
+    """Whether a run of a range allows a string that a check, no negative one, names."""
     code = words[at]
     if code < 0 and code & MASKED:
         lowest = (code >> PLACE & PLACES) - (STRING << BITS) - 1
@@ -172,6 +161,59 @@ def some_string_meets(words, at, source, e, strings):  # type: ignore[no-untyped
             if string_allowed(number, source, e, strings):
                 return True
     return False
+
+
+@inline
+def compare_padded(data, a, a_end, e, row, zeros):  # type: ignore[no-untyped-def]
+    """-1, 0 or 1: data[a:a_end] against a string that the event brought, followed by so many NULs. Row -1: ""."""
+    b, b_end = (e.text_low[row], e.text_high[row]) if row >= 0 else (np.int64(0), np.int64(0))
+    while a < a_end and (b < b_end or zeros > 0):
+        other = e.text[b] if b < b_end else np.uint8(0)
+        if data[a] != other:
+            return -1 if data[a] < other else 1
+        a += 1
+        if b < b_end:
+            b += 1
+        else:
+            zeros -= 1
+    return (a < a_end) - (b < b_end or zeros > 0)
+
+
+@inline
+def some_string_outside(words, at, source, e, strings):  # type: ignore[no-untyped-def]
+    """Whether a run of a range allows a string that a negative check does not exclude.
+
+    The least string above s is s followed by NUL. So the strings of the run are tried from the lowest on, each a NUL
+    longer, and one more than the check excludes are enough.
+    """
+    r = -1 - source
+    runs, code = e.range_runs, words[at]
+    step = 2 if code & LONG else 1
+    first = at + 1 + step if shape_of(code) & LIST else at + 1
+    stop = at + check_words(code) if shape_of(code) & LIST else first + step
+    lowest, zeros = np.int64(-1), np.int64(0)
+    if runs[r, 0] == codes.STRING_CUT:
+        lowest, zeros = runs[r, 1] >> 1, runs[r, 1] & 1
+    while True:
+        if runs[r, 3] == codes.STRING_CUT:
+            end = runs[r, 4] >> 1
+            order = compare_padded(e.text, e.text_low[end], e.text_high[end], e, lowest, zeros)
+            if order < 0 or (order == 0 and runs[r, 4] & 1 == 0):
+                return False
+        excluded = False
+        for pair in range(first, stop, step):
+            if code & LONG:
+                low, high = words[pair], words[pair + 1]
+            else:
+                low, high = low_at(words[pair] >> 32), high_at(words[pair] & 0xFFFF_FFFF)
+            if low == MIN and high == MAX:
+                return False  # all strings are excluded
+            for number in range(max(low, 0), high + 1):
+                same = compare_padded(strings.data, strings.begin[number], strings.end[number], e, lowest, zeros)
+                excluded = excluded or same == 0
+        if not excluded:
+            return True
+        zeros += 1
 
 
 @inline
@@ -210,11 +252,9 @@ def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
     if kind != s.entry_kind[j]:
         return shape & NEGATIVE != 0
     if kind == STRING and source < 0:
-        one = point_string(source, e)
-        if one == -2:
-            # Several strings: some is outside of any list, and one of a list may be allowed.
-            return shape & NEGATIVE != 0 or some_string_meets(words, at, source, e, strings)
-        low = high = one if is_long else place_of(STRING, one)
+        if shape & NEGATIVE:
+            return some_string_outside(words, at, source, e, strings)
+        return some_string_meets(words, at, source, e, strings)
     if code < 0:
         lowest = code >> PLACE & PLACES
         if code & MASKED == 0:
