@@ -253,11 +253,11 @@ def _pieces() -> None:
 
 def _variants() -> None:
     """What is in Variant columns of Spark."""
-    from eligo.spark.variant import attribute_columns, variant_type
+    from eligo.spark.variant import attribute_column, variant_type
 
     column = pa.array([{"value": _VALUE, "metadata": _NAMES}, None], variant_type())
     for key, several in (("a", False), ("c", False), ("b", True)):
-        list(attribute_columns(key, column, (key,), several))
+        attribute_column(key, column, (key,), several)
 
 
 def _change(matcher: Any, integers: bool) -> None:

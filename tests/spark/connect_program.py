@@ -31,7 +31,7 @@ def main(server: str, folder: Path) -> None:
     events = session.range(6).selectExpr("id", "id as x", "if(id % 2 = 0, 'even', 'odd') as kind")
     counts = Observation("matches")
     assert pairs(spark.match(events, rules, keep=["id"], observe=counts)) == EXPECTED
-    assert counts.get == {"matches": 6, "version_min": 1, "version_max": 1, "set_aside": 0}
+    assert counts.get == {"matches": 6, "version_min": 1, "version_max": 1, "set_aside": 0, "events_set_aside": 0}
     best = spark.match(events, rules, keep=["id"], output="array", top_k=1, memory=1, key=["id"])
     assert [row.rules for row in best.sort("id").collect()] == [[2], [], [2], [1], [1], [1]]
     done("match")

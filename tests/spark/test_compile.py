@@ -154,6 +154,7 @@ def test_counts_can_be_observed(session: Any, shared: Any) -> None:
         "version_min": 1,
         "version_max": 1,
         "set_aside": 0,
+        "events_set_aside": 0,
     }
 
 

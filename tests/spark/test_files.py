@@ -111,7 +111,14 @@ def test_versions_the_best_and_counts(session: Any, tmp_path: Path) -> None:
     same(session, tmp_path / "a", path, top_k=1, memory=1, key=["x"])
     counts = Observation("files")
     spark.match_files(tmp_path / "a", path, session=session, output="array", observe=counts).collect()
-    assert counts.get == {"events": 6, "matches": 20, "version_min": 1, "version_max": 1, "set_aside": 0}
+    assert counts.get == {
+        "events": 6,
+        "matches": 20,
+        "version_min": 1,
+        "version_max": 1,
+        "set_aside": 0,
+        "events_set_aside": 0,
+    }
 
 
 def test_rules_that_name_no_column(session: Any, snapshot: Any, tmp_path: Path) -> None:

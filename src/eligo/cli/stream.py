@@ -246,6 +246,8 @@ def _say_progress(query: Any, seen: int, refused: int) -> tuple[int, int]:
         words += [f"version {version}"] if version is not None else []
         aside = getattr(figures, "set_aside", None) or 0
         words += [f"{plural(aside, 'rule')} set aside"] if aside else []
+        partial = getattr(figures, "events_set_aside", None) or 0
+        words += [f"{plural(partial, 'event')} not asked of every rule"] if partial else []
         say(", ".join([*words, f"{progress.durationMs.get('triggerExecution', 0) / 1000:.1f} s"]))
         refused += rejects
     return seen, refused

@@ -1,9 +1,9 @@
 """From an Arrow table to entries of an event buffer, a column at a time.
 
 Flat columns, struct columns by dotted name, list columns as several values, map columns as one attribute for each
-key; structs and maps within each other as deep as rules name them. Nulls and NaN are absent. Each column becomes
-entries (row, meta, key); the entries of all columns are then dealt out to the rows, so that those of one attribute stay
-next to each other.
+key; structs and maps within each other as deep as rules name them; of a union each value by its own type. Nulls and NaN
+are absent. Each column becomes entries (row, meta, key); the entries of all columns are then dealt out to the rows, so
+that those of one attribute stay next to each other.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from eligo.compile.decimals import decimal_entries
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings, find_bytes
+from eligo.compile.unusable import UnusableValuesError
 from eligo.errors import ColumnError, EventError
 from eligo.jit import kernel
 
 Entries = tuple[I64, I64, I64]  # rows, metas, keys
 Piece = tuple[str, pa.Array, I64 | None]  # dotted name, values, and the event of each value; None: value i is event i's
 _FACTORS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_NO_ROWS: I64 = np.zeros(0, np.int64)
 
 
 def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer) -> None:
@@ -48,7 +50,9 @@ def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Eve
                 _refuse_twice(name, entries[0], events, seen, encoder)
                 parts.append(entries)
         except pa.ArrowException as error:
-            raise EventError(f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}") from None
+            raise UnusableValuesError(
+                f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}", name
+            ) from None
     counts = np.zeros(rows + 1, np.int64)
     for part in parts:
         counts[1:] += np.bincount(part[0], minlength=rows)
@@ -129,8 +133,8 @@ def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encode
         parents = events[parents]
     keys, values = pairs.flatten()
     keys = _decoded(keys).cast(pa.large_string())
-    wrong = first_invalid_text(keys)
-    if wrong >= 0:
+    wrong = invalid_texts(keys)
+    if len(wrong):
         raise _no_text(name, parents[wrong], "a key")
     keys = keys.dictionary_encode()
     numbers = numpy_of(keys.indices)
@@ -155,14 +159,18 @@ def _refuse_twice(name: str, rows: I64, events: I64 | None, seen: dict[str, list
         again = np.sort(rows)
         again = again[1:][again[1:] == again[:-1]]
         if len(again):
-            raise EventError(
-                f"event {again[0]}: attribute {name!r} is given twice, by a map that repeats a key: drop one"
+            raise UnusableValuesError(
+                f"event {again[0]}: attribute {name!r} is given twice, by a map that repeats a key: drop one",
+                name,
+                again,
             )
     for other in seen.get(name, ()):
         both = np.intersect1d(other, rows)
         if len(both):
-            raise EventError(
-                f"event {both[0]}: attribute {name!r} is given twice, under its flat name and along its path: drop one"
+            raise UnusableValuesError(
+                f"event {both[0]}: attribute {name!r} is given twice, under its flat name and along its path: drop one",
+                name,
+                both,
             )
     seen.setdefault(name, []).append(rows)
 
@@ -186,9 +194,11 @@ def _list_entries(
     if known is not None:
         present = present[known]
     if not special & SEVERAL and len(present):
-        raise EventError(
+        raise UnusableValuesError(
             f"event {present[0]}: attribute {name!r} holds a list but is single-valued: "
-            f"declare it with Matcher(multi=[{name!r}]) or give one value"
+            f"declare it with Matcher(multi=[{name!r}]) or give one value",
+            name,
+            present,
         )
     parents, values = _items(column)
     rows = parents if events is None else events[parents]
@@ -227,6 +237,8 @@ def _scalars(
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _scalars(name, _decoded(column), events, special, strings, buffer)
+    if pa.types.is_union(kind):
+        return _union_scalars(name, column, events, special, strings, buffer)
     valid = _valid(column)
     if column.null_count == len(column):
         return np.zeros(len(column), np.bool_), codes.INTEGER, np.zeros(len(column), np.int64)
@@ -246,18 +258,39 @@ def _scalars(
         return valid, codes.BOOLEAN, numpy_of(column.cast(pa.int64()))
     if _is_string(kind):
         column = column.cast(pa.large_string())
-        wrong = first_invalid_text(column)
-        if wrong >= 0:
+        wrong = invalid_texts(column)
+        if len(wrong):
             raise _no_text(name, events[wrong], "a string")
         return valid, *_texts(column, special, strings, buffer)
     if pa.types.is_timestamp(kind):
-        return valid, codes.TIME, _moments(name, column)
+        return valid, codes.TIME, _moments(name, column, events)
     if pa.types.is_date(kind):
-        return valid, codes.TIME, _moments(name, column.cast(pa.timestamp("us")))
+        # A day as seconds: Arrow's own cast to microseconds refuses far days without saying which.
+        return valid, codes.TIME, _moments(name, column.cast(pa.timestamp("s")), events)
     raise ColumnError(
         f"attribute {name!r} holds values of Arrow type {kind}; a value is a number, string, Boolean, date or "
         "timestamp: cast the column first"
     )
+
+
+def _union_scalars(
+    name: str, column: pa.Array, events: I64, special: int, strings: Strings, buffer: EventBuffer
+) -> tuple[NDArray[np.bool_], I64, I64]:
+    """The same of values of several types: the values of each type by themselves."""
+    kind, count = column.type, len(column)
+    valid, found, keys = np.zeros(count, np.bool_), np.zeros(count, np.int64), np.zeros(count, np.int64)
+    first, stop = column.offset, column.offset + count
+    _, types, *offsets = column.buffers()[:3]
+    of = np.frombuffer(types, np.int8)[first:stop] if count else np.zeros(0, np.int8)
+    at: I64 = np.arange(count)  # of a sparse union, whose parts are cut as it is
+    if kind.mode == "dense" and count:
+        at = np.frombuffer(offsets[0], np.int32)[first:stop].astype(np.int64)
+    for number, code in enumerate(kind.type_codes):
+        rows = np.nonzero(of == code)[0]
+        part = column.field(number).take(arrow_of(at[rows]))
+        known, found[rows], keys[rows] = _scalars(name, part, events[rows], special, strings, buffer)
+        valid[rows] = True if known is None else known
+    return valid, found, keys
 
 
 def _is_string(kind: pa.DataType) -> bool:
@@ -279,7 +312,7 @@ def _integers(name: str, column: pa.Array) -> I64:
         ) from None
 
 
-def _moments(name: str, column: pa.Array) -> I64:
+def _moments(name: str, column: pa.Array, events: I64) -> I64:
     unit = column.type.unit
     raw: I64 = _or_zero(column.cast(pa.int64()) if not column.type.tz else column.view(pa.int64()))
     if unit == "ns":
@@ -287,7 +320,12 @@ def _moments(name: str, column: pa.Array) -> I64:
     factor = _FACTORS[unit]
     most = (2**63 - 1) // factor
     if factor > 1 and len(raw) and (raw.max() > most or raw.min() < -most):
-        raise EventError(f"attribute {name!r}: a timestamp lies beyond what 64 bits of microseconds hold")
+        rows = events[(raw > most) | (raw < -most)]
+        raise UnusableValuesError(
+            f"event {rows[0]}: attribute {name!r}: a date or timestamp lies beyond what 64 bits of microseconds hold",
+            name,
+            rows,
+        )
     return raw * factor
 
 
@@ -309,30 +347,34 @@ def string_buffers(column: pa.Array) -> tuple[I64, U8]:
     return offsets, data
 
 
-def first_invalid_text(column: pa.Array) -> int:
-    """The first row of a large_string array that is no valid UTF-8, which Arrow does not promise; -1 for none."""
+def invalid_texts(column: pa.Array) -> I64:
+    """The rows of a large_string array that are no valid UTF-8, which Arrow does not promise."""
     offsets, data = string_buffers(column)
     used = data[offsets[0] : offsets[-1]]
     if not len(used) or used.max() < 128:  # ASCII
-        return -1
+        return _NO_ROWS
     # All of them as one text, which is quick, are valid and begin where a character does; or else each by itself.
     whole = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(offsets[[0, -1]]), column.buffers()[2]])
     starts = offsets[:-1][offsets[:-1] < offsets[-1]]
     with suppress(pa.ArrowInvalid):
         whole.validate(full=True)
         if not (data[starts] & 0xC0 == 0x80).any():
-            return -1
+            return _NO_ROWS
+    wrong = []
     for row, text in enumerate(column.cast(pa.large_binary())):
         try:
             str(text.as_py() or b"", "utf-8")
         except UnicodeDecodeError:
-            return row
-    return -1
+            wrong.append(row)
+    return np.array(wrong, np.int64)
 
 
-def _no_text(name: str, event: int, what: str) -> EventError:
-    return EventError(
-        f"event {event}: attribute {name!r} holds {what} that is no valid UTF-8: mend the bytes, or leave the value out"
+def _no_text(name: str, events: I64, what: str) -> EventError:
+    return UnusableValuesError(
+        f"event {events[0]}: attribute {name!r} holds {what} that is no valid UTF-8: mend the bytes, or leave the "
+        "value out",
+        name,
+        events,
     )
 
 

@@ -177,8 +177,8 @@ def matched(
     aside: int,
 ) -> DataFrame:
     """The answer of a plan that is complete; `chosen` is what goes to the workers, `aside` rules are set aside."""
+    plan = replace(plan, source=replace(plan.source, memory=memory), counts_partial=observe is not None)
     answer = answer_schema(schema, plan)
-    plan = replace(plan, source=replace(plan.source, memory=memory))
     if len(found.shard_bytes) > 1 and found.bytes > memory:
         answers = spread(chosen, plan, answer, found, key, memory)
     else:
@@ -232,22 +232,25 @@ def _warn_of_measuring(session: SparkSession) -> None:
 
 
 def _observed(matched: DataFrame, observe: str | Observation | None, plan: Plan, aside: int) -> DataFrame:
-    """Count what comes out, between which versions, and how many rules were set aside."""
+    """Count what comes out, between which versions, how many rules were set aside, and of how many events some."""
     if observe is None:
         return matched
     from pyspark.sql import functions as f
 
+    partial = f.col(worker.PARTIAL)
     if plan.output == "exploded":
-        counts = [f.count(f.lit(1)).alias("matches")]
+        counts = [f.count(f.when(partial == 0, 1)).alias("matches")]
     else:
         counts = [f.count(f.lit(1)).alias("events"), f.sum(f.size("rules")).alias("matches")]
     if plan.version_column is not None:
         column = f.col(quoted(plan.version_column))
         counts += [f.min(column).alias("version_min"), f.max(column).alias("version_max")]
-    if plan.counts_aside:
-        return matched.observe(observe, *counts, f.max(f.col(worker.ASIDE)).alias("set_aside")).drop(worker.ASIDE)
-    # Known beforehand; but what is observed has to be an aggregate.
-    return matched.observe(observe, *counts, (f.count(f.lit(1)) * 0 + aside).alias("set_aside"))
+    # Without `counts_aside` it is known beforehand; but what is observed has to be an aggregate.
+    aside_now = f.max(f.col(worker.ASIDE)) if plan.counts_aside else f.count(f.lit(1)) * 0 + aside
+    counts += [aside_now.alias("set_aside"), f.coalesce(f.sum(partial), f.lit(0)).alias("events_set_aside")]
+    observed = matched.observe(observe, *counts)
+    observed = observed.where(partial == 0) if plan.output == "exploded" else observed
+    return observed.drop(worker.ASIDE, worker.PARTIAL)
 
 
 def _kept(schema: StructType, keep: Iterable[str] | None, plan: Plan) -> list[str]:

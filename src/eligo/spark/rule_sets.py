@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 import eligo
 from eligo.errors import SnapshotError
+from eligo.spark.partial_events import Searcher
 from eligo.spark.set_aside import SetAside, set_aside
 from eligo.store.arrays import ArrayFile
 from eligo.store.opening import let_go, open_held
@@ -54,6 +55,7 @@ class Open(NamedTuple):
     """A matcher as a worker has it open."""
 
     matcher: Any
+    searcher: Searcher
     asked: frozenset[str]  # the attributes that rules look at, without those whose rules are set aside
     aside: SetAside
     identity: tuple[int, int, int] | None  # of a version: which file its manifest is
@@ -203,7 +205,8 @@ def _open(source: Source, version: int, integers: bool) -> Open:
 
 
 def _ready(matcher: Any, named: Iterable[str], unaskable: dict[str, str], *rest: Any) -> Open:
-    return Open(matcher, frozenset(named) - unaskable.keys(), set_aside(matcher, unaskable), *rest)
+    aside = set_aside(matcher, unaskable)
+    return Open(matcher, Searcher(matcher), frozenset(named) - unaskable.keys(), aside, *rest)
 
 
 def _unaskable(source: Source, content: Content) -> dict[str, str]:

@@ -4,8 +4,9 @@ A rule cannot be asked if it looks at an attribute that is, in these events, a c
 compare, or there twice (`event_columns.locate`), or not sent by a running stream. Such a rule matches nothing; the same
 rule is matched again as soon as the column or the rule is another.
 
-What is set aside depends on the types of the columns alone, so it is found once for a version and a schema. In a worker
-the rules are marked in the masks of its own matcher; nothing on disk changes.
+What is set aside here depends on the types of the columns alone, so it is found once for a version and a schema. In a
+worker the rules are marked in the masks of its own matcher; nothing on disk changes. What only the values of an event
+tell is another matter (`partial_events.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from eligo.language import parse
 from eligo.language.normalize import normalize
 from eligo.language.tree import predicates_of
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.rules import Rules
+from eligo.segments.rules import Place, Rules
 
 _EXAMPLES: Final = 5
 
@@ -85,12 +86,25 @@ def _mask_segments(rules: RuleSet, numbers: list[int]) -> tuple[int, list[Any]]:
 def _remove_living(rules: Rules, matcher: Any, names: frozenset[str]) -> tuple[int, list[Any]]:
     """Rules that change in place have no masks; of a copy in memory they are removed."""
     with rules.lock:
-        places = rules.rules_naming(names)
-        marked = []
-        for place, text in zip(places, rules.texts_at(places), strict=True):
-            normal = normalize(parse(text, matcher.limits), multi=rules.multi, absent=rules.absent)
-            if any(predicate.attribute in names for predicate in predicates_of(normal)):
-                marked.append(place)
+        marked = _places_naming(rules, matcher, names)
         examples = [rules.rule_at(place).id for place in marked[:_EXAMPLES]]
         rules.remove_many(marked)
     return len(marked), examples
+
+
+def ids_naming(matcher: Any, names: frozenset[str]) -> list[Any]:
+    """The ids of the rules that look at one of these attributes, where rules change in place."""
+    rules: Rules = matcher._rules
+    with rules.lock:
+        return [rules.rule_at(place).id for place in _places_naming(rules, matcher, names)]
+
+
+def _places_naming(rules: Rules, matcher: Any, names: frozenset[str]) -> list[Place]:
+    """Where the rules are that look at one of these attributes."""
+    places = rules.rules_naming(names)
+    marked = []
+    for place, text in zip(places, rules.texts_at(places), strict=True):
+        normal = normalize(parse(text, matcher.limits), multi=rules.multi, absent=rules.absent)
+        if any(predicate.attribute in names for predicate in predicates_of(normal)):
+            marked.append(place)
+    return marked

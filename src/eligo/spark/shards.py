@@ -96,7 +96,8 @@ def _ranked(plan: Plan, answer: StructType) -> StructType:
         ]
     )
     kept = [answer[name] for name in plan.kept]
-    return StructType([*kept, StructField(_FOUND, ArrayType(match, False), False)])
+    counts = [answer[worker.PARTIAL]] if plan.counts_partial else []
+    return StructType([*kept, StructField(_FOUND, ArrayType(match, False), False), *counts])
 
 
 def _together(union: DataFrame, plan: Plan, answer: StructType, key: tuple[str, ...], shards: int) -> DataFrame:
@@ -110,8 +111,18 @@ def _together(union: DataFrame, plan: Plan, answer: StructType, key: tuple[str, 
     message = f"key={list(key)} does not tell events apart: two events have the same, or none"
     once = f.count(f.lit(1)) == f.lit(shards)
     found = f.when(once, ordered).otherwise(f.raise_error(f.lit(message)))
+    firsts += [f.max(worker.PARTIAL).alias(worker.PARTIAL)] if plan.counts_partial else []
     grouped = union.groupBy(*map(quoted, key)).agg(found.alias(_FOUND), *firsts)
     columns: dict[str, Any] = {name: f.col(quoted(name)) for name in plan.kept}
+    columns[worker.PARTIAL] = f.col(worker.PARTIAL)
+    if plan.output == "exploded" and plan.counts_partial:  # as in worker.py, with a row that is no match
+        parts = {"order": f.lit(0.0), "sequence": f.lit(-1).cast("bigint"), "weight": f.lit(0.0)}
+        parts["rule"] = f.lit(0).cast("bigint") if plan.integers else f.lit("")
+        counting = f.array(f.struct(*(parts[name].alias(name) for name in ("order", "sequence", "rule", "weight"))))
+        is_partial = f.col(worker.PARTIAL) > 0
+        grouped = grouped.withColumn(_FOUND, f.when(is_partial, f.concat(counting, _FOUND)).otherwise(f.col(_FOUND)))
+        is_counting = f.col(_FOUND).getField("sequence") < 0
+        columns[worker.PARTIAL] = f.when(is_counting, f.col(worker.PARTIAL)).otherwise(f.lit(0).cast("bigint"))
     if plan.output == "exploded":
         grouped = grouped.withColumn(_FOUND, f.explode(_FOUND))
     plural = "" if plan.output == "exploded" else "s"

@@ -30,7 +30,7 @@ from eligo.spark.preflight import folder_of
 from eligo.spark.row_groups import inner
 from eligo.spark.rule_sets import Source, manifest_hash, opened
 from eligo.spark.variant import is_variant
-from eligo.spark.worker import Plan, answers, events_of
+from eligo.spark.worker import Plan, answers
 from eligo.store.versions import hold, is_versioned
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _matched(text: Any, events: pa.RecordBatch, function: str) -> pa.Array:
     plan, paths = _planned(source, integers, events.schema)
     columns = [inner(events.column(path[0]), path[1:]) if path else pa.nulls(events.num_rows) for path in paths]
     batch = pa.RecordBatch.from_arrays(columns, names=column_names(len(columns)))
-    found = [part.column(0) for part in answers(plan, source.version, batch, events_of(plan, source.version, batch))]
+    found = [part.column(0) for part in answers(plan, source.version, batch)]
     return pa.concat_arrays(found) if found else pa.array([], pa.list_(_type(function)))
 
 

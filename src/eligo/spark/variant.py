@@ -1,20 +1,20 @@
-"""Variant columns: values of any type in any row, as columns that rules can look at.
+"""Variant columns: values of any type in any row, as a column that rules can look at.
 
-    v   {"a": 1, "b": {"c": "x"}}        attribute v.a    integers   1     null   null
-        {"a": "one"}                                      strings    null  "one"  null
-        null                             attribute v.b.c  strings    "x"   null   null
+    v   {"a": 1, "b": {"c": "x"}}        attribute v.a    a union of integers and strings    1    "one"  null
+        {"a": "one"}                     attribute v.b.c  strings                            "x"  null   null
+        null
 
-What is at the end of a path is dealt out to columns of one attribute, one for each kind of value, null elsewhere: an
-event has the attribute in one of them. A dot leads from an object to its field, always.
+What is at the end of a path becomes a column of the attribute's own: of one type where all rows have values of one
+kind, else a union of types. A dot leads from an object to its field, always.
 
-A number with a decimal point, which parse_json makes a decimal, is an integer or a float as all decimals are. Of an
-object it matters only that it is there; among several values, none of which can be it, not even that. Binary data is no
-value that rules compare, and is refused; an array is several values, of one kind.
+A number with a decimal point, which parse_json makes a decimal, is an integer or a float as all decimals are. An array
+is several values. Of an object it matters only that it is there; among several values, none of which can be it, not
+even that. Binary data is no value that rules compare, and is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.compiled import F64, I64, U8
-from eligo.compile.decimals import EXACT, scaled_entries
-from eligo.errors import EventError
+from eligo.compile.decimals import scaled_entries
+from eligo.compile.unusable import UnusableValuesError
 from eligo.language.decimals import number_of
 from eligo.spark.objects import BARE
 from eligo.spark.variant_kernels import (
@@ -62,8 +62,8 @@ def is_variant(kind: pa.DataType) -> bool:
     return (kind.field("metadata").metadata or {}).get(b"variant") == b"true"
 
 
-def attribute_columns(name: str, column: pa.Array, keys: Sequence[str], several: bool) -> Iterator[pa.Array]:
-    """What an attribute is in each row, along the keys of a Variant column: columns of one kind each."""
+def attribute_column(name: str, column: pa.Array, keys: Sequence[str], several: bool) -> pa.Array:
+    """What an attribute is in each row, along the keys of a Variant column. Values that are none are refused."""
     values, value_offsets = _bytes(column.field("value"))
     metas, meta_offsets = _bytes(column.field("metadata"))
     valid = np.ones(len(column), np.bool_) if not column.null_count else column.is_valid().to_numpy(False)
@@ -72,16 +72,8 @@ def attribute_columns(name: str, column: pa.Array, keys: Sequence[str], several:
     kind, number, extra = decode(values, at, end)
     _refuse(name, kind, np.arange(len(column)), several)
     if several:
-        yield from _lists(name, values, at, end, kind, number, extra)
-    else:
-        kind, number, real = _settled(values, kind, number, extra)
-        for family in _families(kind):
-            yield _column(values, family, kind == family, number, extra, real)
-
-
-def _families(kind: U8) -> list[int]:
-    """Those that occur; the first always, so that there is a column."""
-    return [f for f in (INTEGER, REAL, BOOLEAN, TIME, TEXT, OBJECT) if f == INTEGER or (kind == f).any()]
+        return _lists(name, values, at, end, kind, number, extra)
+    return _values(values, *_settled(values, kind, number, extra), extra)
 
 
 def _bytes(column: pa.Array) -> tuple[U8, I64]:
@@ -102,13 +94,15 @@ def _refuse(name: str, kind: U8, rows: I64, several: bool) -> None:
     event = f"event {int(rows[first])}: attribute {name!r}"
     what = int(kind[first])
     if what == ARRAY:
-        raise EventError(
+        message = (
             f"{event} holds a list but is single-valued: declare it with multi=[{name!r}] when the rules are compiled, "
             "or give one value"
         )
-    if what == OTHER:
-        raise EventError(f"{event} holds binary data, a list in a list, or another type that rules do not compare")
-    raise EventError(f"{event}: the Variant is damaged, or of a newer format")
+    elif what == OTHER:
+        message = f"{event} holds binary data, a list in a list, or another type that rules do not compare"
+    else:
+        message = f"{event}: the Variant is damaged, or of a newer format"
+    raise UnusableValuesError(message, name, np.unique(rows[bad]))
 
 
 def _settled(values: U8, kind: U8, number: I64, extra: I64) -> tuple[U8, I64, F64]:
@@ -131,9 +125,21 @@ def _settled(values: U8, kind: U8, number: I64, extra: I64) -> tuple[U8, I64, F6
     return kind, keys, keys.view(np.float64)
 
 
-def _is_exact(number: I64) -> Masks:
-    """Whether an integer is a float as well."""
-    return (number >= -EXACT) & (number <= EXACT)
+def _values(values: U8, kind: U8, number: I64, real: F64, extra: I64) -> pa.Array:
+    """The values as a column of their type, or a union of the types that occur; null where there is none."""
+    families = [f for f in (INTEGER, REAL, BOOLEAN, TIME, TEXT, OBJECT) if (kind == f).any()] or [INTEGER]
+    if len(families) == 1:
+        return _column(values, families[0], kind == families[0], number, extra, real)
+    present = kind != NOTHING
+    # A union has no nulls of its own: rows without a value are with the first type.
+    kind = np.where(kind == NOTHING, np.uint8(families[0]), kind)
+    types, offsets = np.zeros(len(kind), np.int8), np.zeros(len(kind), np.int32)
+    parts = []
+    for code, family in enumerate(families):
+        rows = np.nonzero(kind == family)[0]
+        types[rows], offsets[rows] = code, np.arange(len(rows))
+        parts.append(_column(values, family, present[rows], number[rows], extra[rows], real[rows]))
+    return pa.UnionArray.from_dense(pa.array(types), pa.array(offsets), parts)
 
 
 def _column(values: U8, family: int, mine: Masks, number: I64, extra: I64, real: F64) -> pa.Array:
@@ -152,43 +158,15 @@ def _column(values: U8, family: int, mine: Masks, number: I64, extra: I64, real:
     return pa.array(number, pa.timestamp("us", "UTC") if family == TIME else pa.int64(), mask=~mine)
 
 
-def _lists(name: str, values: U8, at: I64, end: I64, kind: U8, number: I64, extra: I64) -> Iterator[pa.Array]:
-    """The same for several values: a list for each row, in the column of its kind."""
-    present = kind != NOTHING
+def _lists(name: str, values: U8, at: I64, end: I64, kind: U8, number: I64, extra: I64) -> pa.Array:
+    """The same for several values: a list for each row in which the attribute is present."""
+    absent = kind == NOTHING
     rows, starts, ends = elements(values, at, end, kind)
     _refuse(name, np.where(starts < 0, np.uint8(DAMAGED), np.uint8(NOTHING)), rows, True)
     kind, number, extra = decode(values, starts, ends)
     _refuse(name, np.where(kind == ARRAY, np.uint8(OTHER), kind), rows, True)
-    kind, number, real = _settled(values, kind, number, extra)
     some = (kind != NOTHING) & (kind != OBJECT)  # a null in an array is no value; an object is none that rules name
-    rows, kind, number, extra, real = rows[some], kind[some], number[some], extra[some], real[some]
-    kind, real = _one_kind_a_row(name, rows, kind, number, real, len(at))
-    of_row = np.full(len(at), NOTHING, np.uint8)
-    of_row[rows] = kind
-    of_row[present & (of_row == NOTHING)] = INTEGER  # without values, but there: an empty list, in whichever column
-    for family in _families(kind):
-        mine, chosen = kind == family, of_row == family
-        items = _column(values, family, mine, number, extra, real).filter(pa.array(mine))
-        lengths = np.bincount(rows[mine], minlength=len(at))
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        yield pa.LargeListArray.from_arrays(pa.array(offsets), items, mask=pa.array(~chosen))
-
-
-def _one_kind_a_row(name: str, rows: I64, kind: U8, number: I64, real: F64, count: int) -> tuple[U8, F64]:
-    """Integers beside floats become floats; other mixtures are refused."""
-    floating = np.zeros(count, np.bool_)
-    floating[rows[kind == REAL]] = True
-    turned = (kind == INTEGER) & floating[rows]
-    if turned.any():
-        kind, real = kind.copy(), real.copy()
-        kind[turned & _is_exact(number)] = REAL
-        real[turned] = number[turned]
-    last = np.zeros(count, np.uint8)
-    last[rows] = kind
-    mixed = last[rows] != kind
-    if mixed.any():
-        raise EventError(
-            f"event {int(rows[np.argmax(mixed)])}: attribute {name!r} holds a list with values of several kinds; give "
-            "each kind an attribute of its own"
-        )
-    return kind, real
+    rows, kind, number, extra = rows[some], kind[some], number[some], extra[some]
+    items = _values(values, *_settled(values, kind, number, extra), extra)
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(at)))))
+    return pa.LargeListArray.from_arrays(pa.array(offsets), items, mask=pa.array(absent))

@@ -12,6 +12,11 @@ name is a syntax error inside `mapInArrow`), those to keep first:
 
 Spark takes the columns of the answer by position, so this file is the one place where their order and types are made:
 kept columns keep the Arrow types they came with, and the others have the types that the driver declared to Spark.
+
+For `observe` two more columns come last: ASIDE, the number of rules that are set aside, and PARTIAL, of how many events
+something could not be asked (`partial_events.py`): of a row that is an event 0 or 1. Where a row is a match, events
+without one have no row; so there is one row more, with the number for a batch, which is no match and is dropped once it
+is counted.
 """
 
 from __future__ import annotations
@@ -23,20 +28,26 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of
+from eligo.compile.compiled import I64
 from eligo.errors import SnapshotError
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
 from eligo.spark.memory import give_back, keep_little
 from eligo.spark.objects import bare
+from eligo.spark.partial_events import ROW, Names, found_in
 from eligo.spark.portions import Found, Pace, by_event, bytes_by_row, cuts
 from eligo.spark.row_groups import Files
-from eligo.spark.rule_sets import Source, opened
-from eligo.spark.variant import attribute_columns
+from eligo.spark.rule_sets import Open, Source, opened
+from eligo.spark.variant import attribute_column
 
 RANKED: Final = "ranked"
 ASIDE: Final = "eligo_set_aside"
+PARTIAL: Final = "eligo_partial"
+
+_Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,7 @@ class Plan:
     tags: tuple[str, ...] | None = None
     variants: tuple[tuple[str, int, tuple[str, ...]], ...] = ()  # attributes in Variants: column, and keys in it
     counts_aside: bool = False  # the answer has a column with the number of rules that are set aside, for `observe`
+    counts_partial: bool = False  # and one with the number of events of which something could not be asked
     files: Files | None = None  # the events are in files: what comes in are numbers of tasks
 
 
@@ -79,38 +91,46 @@ def _answers(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
                 continue
             version = _version(batch.column(plan.version_place))
             admit(plan.source.path, version, plan.version_least)
-        yield from answers(plan, version, batch, events_of(plan, version, batch), pace)
+        yield from answers(plan, version, batch, pace)
 
 
-def events_of(plan: Plan, version: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns that rules look at, by the names of the attributes; one may have several columns."""
-    rules = opened(plan.source, version, plan.integers)
-    # A struct that is kept comes as a whole; but its fields that rules name come as columns of their own.
-    parts = [(name, bare(batch.column(number))) for name, number in plan.attributes if name in rules.asked]
-    for name, number, keys in plan.variants:
-        if name in rules.asked:
-            columns = attribute_columns(name, batch.column(number), keys, name in rules.matcher.multi)
-            parts += ((name, column) for column in columns)
-    # A batch without columns would have no rows, and an event of which rules look at nothing is one all the same.
-    parts = parts or [("", pa.nulls(batch.num_rows))]
-    return pa.RecordBatch.from_arrays([column for _, column in parts], names=[name for name, _ in parts])
-
-
-def answers(
-    plan: Plan, version: int, batch: pa.RecordBatch, events: pa.RecordBatch, pace: Pace | None = None
-) -> Iterator[pa.RecordBatch]:
+def answers(plan: Plan, version: int, batch: pa.RecordBatch, pace: Pace | None = None) -> Iterator[pa.RecordBatch]:
     """The matches of some events; the columns to give back are the first ones of `batch`."""
-    view = opened(plan.source, version, plan.integers).matcher._rules.view
+    rules = opened(plan.source, version, plan.integers)
+    partial = np.zeros(batch.num_rows, np.bool_)
+
+    def search(some: pa.RecordBatch, without: Names) -> Iterator[Found]:
+        events = _events(plan, rules, some, without)
+        return rules.searcher.search(events, plan.tags, plan.top_k, plan.output == RANKED, without)
 
     def look(some: pa.RecordBatch) -> Iterator[Found]:
-        if plan.output == RANKED:
-            return view.ranked(some, plan.tags, plan.top_k)  # type: ignore[no-any-return]
-        if plan.top_k is not None:
-            return view.best(some, plan.tags, plan.top_k)  # type: ignore[no-any-return]
-        return view.batch(some, plan.tags, None)  # type: ignore[no-any-return]
+        return found_in(some, search, partial, plan.source.path)
 
     write = {"exploded": _exploded, "array": _array, RANKED: _ranked}[plan.output]
-    yield from write(plan, version, batch, (pace or Pace()).through(events, look))
+    yield from write(plan, version, batch, (pace or Pace()).through(_looked_at(plan, rules, batch), look), partial)
+
+
+def _looked_at(plan: Plan, rules: Open, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The incoming columns that rules look at, and the number of each row."""
+    places = [*plan.attributes, *(part[:2] for part in plan.variants)]
+    numbers = sorted({number for name, number in places if name in rules.asked})
+    columns = {batch.schema.names[number]: batch.column(number) for number in numbers}
+    return pa.RecordBatch.from_pydict({**columns, ROW: arrow_of(np.arange(batch.num_rows))})
+
+
+def _events(plan: Plan, rules: Open, some: pa.RecordBatch, without: Names) -> pa.RecordBatch:
+    """What rules look at, by the names of the attributes, but for some of these; one may have several columns."""
+    names, parts = column_names(plan.columns), list[tuple[str, pa.Array]]()
+    asked = rules.asked - without
+    # A struct that is kept comes as a whole; but its fields that rules name come as columns of their own.
+    parts += [(name, bare(some.column(names[number]))) for name, number in plan.attributes if name in asked]
+    for name, number, keys in plan.variants:
+        if name in asked:
+            column = attribute_column(name, some.column(names[number]), keys, name in rules.matcher.multi)
+            parts.append((name, column))
+    # A batch without columns would have no rows, and an event of which rules look at nothing is one all the same.
+    parts = parts or [("", pa.nulls(some.num_rows))]
+    return pa.RecordBatch.from_arrays([column for _, column in parts], names=[name for name, _ in parts])
 
 
 def _version(column: pa.Array) -> int:
@@ -124,7 +144,9 @@ def _version(column: pa.Array) -> int:
     return int(found["min"])
 
 
-def _exploded(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[pa.RecordBatch]:
+def _exploded(
+    plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found], partial: _Marks
+) -> Iterator[pa.RecordBatch]:
     schema = _schema(plan, batch)
     kept = [batch.column(i) for i in range(len(plan.kept))]
     sizes = sum((bytes_by_row(column) for column in kept), np.zeros(batch.num_rows, np.int64))
@@ -134,10 +156,19 @@ def _exploded(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[F
             columns = [column.take(rows) for column in kept]
             columns.append(_ids(plan, rules[start:stop]))
             columns += [arrow_of(part[start:stop]) for part in weights]
-            yield _batch(plan, version, columns, schema, len(rows))
+            yield _batch(plan, version, columns, schema, np.zeros(len(rows), np.int64))
+    # Of several passes over the events, one for each shard, the first one counts them.
+    if plan.counts_partial and partial.any() and plan.source.shards in (None, (0,)):
+        event = arrow_of(np.flatnonzero(partial)[:1])
+        columns = [column.take(event) for column in kept]
+        columns.append(pa.array([0 if plan.integers else ""], rule_type(plan)))
+        columns += [] if plan.top_k is None else [arrow_of(np.zeros(1))]
+        yield _batch(plan, version, columns, schema, np.array([partial.sum()], np.int64))
 
 
-def _array(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[pa.RecordBatch]:
+def _array(
+    plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found], partial: _Marks
+) -> Iterator[pa.RecordBatch]:
     schema = _schema(plan, batch)
     kind = rule_type(plan)
     for first, events, some in by_event(batch, found):
@@ -148,13 +179,16 @@ def _array(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Foun
         if plan.top_k is not None:
             weights = np.concatenate([part[2] for part in some] or [np.zeros(0)])
             columns.append(pa.ListArray.from_arrays(offsets, arrow_of(weights), type=_list(pa.float64())))
-        yield _batch(plan, version, columns, schema, events.num_rows)
+        yield _batch(plan, version, columns, schema, partial[first : first + events.num_rows].astype(np.int64))
 
 
-def _ranked(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found]) -> Iterator[pa.RecordBatch]:
+def _ranked(
+    plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Found], partial: _Marks
+) -> Iterator[pa.RecordBatch]:
     kind = _list(_match_type(plan))
     kept = [batch.schema.field(i).with_name(name) for i, name in enumerate(plan.kept)]
-    schema = pa.schema([*kept, pa.field("eligo_found", kind, nullable=False)])
+    counts = [pa.field(PARTIAL, pa.int64(), nullable=False)] if plan.counts_partial else []
+    schema = pa.schema([*kept, pa.field("eligo_found", kind, nullable=False), *counts])
     for first, events, some in by_event(batch, found):
         parts = [pa.nulls(0, kind.value_type)]
         for _, rules, weight, sequence in some:
@@ -162,8 +196,10 @@ def _ranked(plan: Plan, version: int, batch: pa.RecordBatch, found: Iterator[Fou
             columns = [arrow_of(order), arrow_of(sequence), _ids(plan, rules), arrow_of(weight)]
             parts.append(pa.StructArray.from_arrays(columns, fields=list(kind.value_type)))
         lists = pa.ListArray.from_arrays(_offsets(first, events.num_rows, some), pa.concat_arrays(parts), type=kind)
-        columns = [events.column(i) for i in range(len(plan.kept))]
-        yield pa.RecordBatch.from_arrays([*columns, lists], schema=schema)
+        columns = [*(events.column(i) for i in range(len(plan.kept))), lists]
+        if plan.counts_partial:
+            columns.append(arrow_of(partial[first : first + events.num_rows].astype(np.int64)))
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _offsets(first: int, events: int, found: list[Found]) -> pa.Array:
@@ -186,12 +222,15 @@ def _match_type(plan: Plan) -> pa.DataType:
     return pa.struct([pa.field(name, kind, nullable=False) for name, kind in fields])
 
 
-def _batch(plan: Plan, version: int, columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+def _batch(plan: Plan, version: int, columns: list[pa.Array], schema: pa.Schema, partial: I64) -> pa.RecordBatch:
+    rows = len(partial)
     if plan.version_column is not None:
         columns.append(arrow_of(np.full(rows, version, np.int64)))
     if plan.counts_aside:
         aside = opened(plan.source, version, plan.integers).aside.rules
         columns.append(arrow_of(np.full(rows, aside, np.int64)))
+    if plan.counts_partial:
+        columns.append(arrow_of(partial))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -208,6 +247,8 @@ def answer_fields(plan: Plan) -> list[pa.Field]:
         fields.append((plan.version_column, pa.int64()))
     if plan.counts_aside:
         fields.append((ASIDE, pa.int64()))
+    if plan.counts_partial:
+        fields.append((PARTIAL, pa.int64()))
     return [pa.field(name, kind, nullable=False) for name, kind in fields]
 
 

@@ -419,3 +419,44 @@ def test_structs_and_maps_are_objects_where_rules_name_the_whole(absent: Any) ->
     struct = pa.array([{"a": None}, {"a": {"b": 1}}], pa.struct([("a", pa.struct([("b", pa.int64())]))]))
     with pytest.raises(eligo.EventError, match=r"event 1: attribute 'a\.a' is given twice"):
         n.match_batch(pa.table({"a": struct, "a.a": pa.array([1, 2])}))
+
+
+@pytest.mark.parametrize("index", ["auto", "be-tree"])
+@pytest.mark.parametrize("mode", ["dense", "sparse"])
+def test_unions_hold_each_value_in_its_own_type(index: str, mode: str) -> None:
+    """Also of several values, behind other rows, and in chunks."""
+    values: list[Any] = [7, 1, "a", None, True, "ab", 2, 0.5]
+    kinds = [
+        0 if value is None or type(value) is int else [str, bool, float].index(type(value)) + 1 for value in values
+    ]
+    types = [pa.int64(), pa.string(), pa.bool_(), pa.float64()]
+    if mode == "dense":
+        parts = [[v for v, k in zip(values, kinds, strict=True) if k == n] for n in range(4)]
+        places = pa.array([kinds[:i].count(kind) for i, kind in enumerate(kinds)], pa.int32())
+        arrays = [pa.array(part, kind) for part, kind in zip(parts, types, strict=True)]
+        union = pa.UnionArray.from_dense(pa.array(kinds, pa.int8()), places, arrays)
+    else:
+        parts = [[v if k == n else None for v, k in zip(values, kinds, strict=True)] for n in range(4)]
+        arrays = [pa.array(part, kind) for part, kind in zip(parts, types, strict=True)]
+        union = pa.UnionArray.from_sparse(pa.array(kinds, pa.int8()), arrays)
+    assert union.to_pylist() == values
+    matcher = eligo.Matcher(index, multi=["l"])
+    rules = ["{} = 1", "{} like 'a%'", "{}", "{} < 1", "{} is null", "{} = 'ab'", "{} in (2, 'a', true)", "{} = 7"]
+    matcher.add_many((f"{name} {rule}", rule.format(name)) for name in "xl" for rule in rules)
+    lists = pa.ListArray.from_arrays([0, 1, 4, 4, 8], union)
+    for table, column in (("x", union.slice(1)), ("l", lists.slice(1))):
+        events = [{table: value} for value in column.to_pylist()]
+        expected = matcher.match_batch(events).to_pylist()
+        assert len(expected) > 4
+        assert matcher.match_batch(pa.record_batch({table: column})).to_pylist() == expected
+        chunks = pa.chunked_array([column.slice(0, 2), column.slice(2)])
+        assert matcher.match_batch(pa.table({table: chunks})).to_pylist() == expected
+
+
+def test_a_day_too_far_away_is_named_by_column_and_row() -> None:
+    matcher = eligo.Matcher()
+    matcher.add("day", "d > date '2026-01-31'")
+    days = pa.array([0, None, 200_000_000, 20_500], pa.int32()).cast(pa.date32())
+    with pytest.raises(eligo.EventError, match="event 2: attribute 'd': a date or timestamp lies beyond"):
+        matcher.match_batch(pa.table({"d": days}))
+    assert matcher.match_batch(pa.table({"d": days.take([0, 1, 3])})).to_pylist() == [{"event": 2, "rule": "day"}]

@@ -11,6 +11,7 @@ import pytest
 
 from eligo.errors import EventError
 from eligo.spark import portions, worker
+from eligo.spark.partial_events import Searcher
 from eligo.spark.portions import Pace, by_event, bytes_by_row, cuts
 from eligo.spark.rule_sets import Open, Source
 from eligo.spark.set_aside import SetAside
@@ -40,7 +41,7 @@ def rules_of(counts: dict[int, int]) -> Any:
 def answered(monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(view: Any, output: str, columns: dict[str, Any], kept: int = 1) -> list[pa.RecordBatch]:
         matcher = type("Matcher", (), {"_rules": type("Rules", (), {"view": view})})
-        found = Open(matcher, frozenset({"x"}), SetAside(), None, {})
+        found = Open(matcher, Searcher(matcher), frozenset({"x"}), SetAside(), None, {})
         monkeypatch.setattr(worker, "opened", lambda *_: found)
         batch = pa.record_batch(columns)
         names = tuple(batch.schema.names[:kept])

@@ -1,0 +1,186 @@
+"""Events of which an attribute cannot be asked: for them the rules that look at it are set aside, and no others.
+
+    rows of a slice     0      1                 2      3
+    unusable there      -      v.a               -      v.a, v.b
+    matched with        all    all but v.a's     all    all but v.a's and v.b's
+
+The types of columns tell most of what cannot be asked before a query starts (`set_aside.py`). What is in a Variant,
+whether two keys of maps make one attribute, or whether bytes are text is seen only when rows are encoded, which then
+raises `UnusableValuesError` with all the rows at fault. These rows are parted from the others, and both are tried
+again, until each group is matched; the answers of all groups are put back into the order of the rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from eligo.arrow import arrow_of, numpy_of
+from eligo.compile.compiled import I64, U8
+from eligo.compile.naming import rules_naming
+from eligo.compile.unusable import UnusableValuesError
+from eligo.segments.rule_set import RuleSet
+from eligo.segments.rules import View
+from eligo.segments.view import SegmentsView
+from eligo.spark.portions import Found
+from eligo.spark.set_aside import ids_naming
+
+log = logging.getLogger("eligo.spark")
+
+ROW: Final = "row"  # the column with the number of an event in its batch
+
+_REMEMBERED: Final = 32  # attributes whose rules are known
+_PLACE: Final = re.compile(r"event \d+: ")  # a number within a batch of Spark's, which says nothing to anybody
+
+Names = frozenset[str]
+Search = Callable[[pa.RecordBatch, Names], Iterator[Found]]
+
+_warned: object = None  # the task of this process that wrote a warning last
+
+
+class Searcher:
+    """The answers of one matcher, with the rules that look at some attributes or without them."""
+
+    def __init__(self, matcher: Any) -> None:
+        self._matcher = matcher
+        self._naming: OrderedDict[str, Any] = OrderedDict()
+
+    def search(
+        self, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, ranked: bool, without: Names
+    ) -> Iterator[Found]:
+        """The matches of some events; of the best k with weights, ranked also with sequence numbers."""
+        view = self._matcher._rules.view
+        if not without:
+            return _asked(view, events, tags, top_k, ranked)
+        if not isinstance(self._matcher._rules, RuleSet):
+            return self._search_living(view, events, tags, top_k, without)
+        masks: list[U8] = list(view.allowed(tags))
+        for name in without:
+            for i, others in enumerate(self._named(name, self._others_in_segments)):
+                masks[i] = masks[i] & others if len(masks[i]) else others
+        return _asked(SegmentsView(view.segments, masks, view.encoder, view.names), events, None, top_k, ranked)
+
+    def _search_living(
+        self, view: View, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, without: Names
+    ) -> Iterator[Found]:
+        """Rules that change in place have no masks: they are left out of the answers, the best k are chosen then."""
+        every = None if top_k is None else len(self._matcher)
+        for numbers, rules, *weights in _asked(view, events, tags, every, False):
+            kept = np.ones(len(numbers), np.bool_)
+            for name in without:
+                kept &= ~numpy_of(pc.is_in(rules, value_set=self._named(name, self._ids).cast(rules.type)))
+            if top_k is not None:
+                before: I64 = np.cumsum(kept) - kept  # matches that stay, before each
+                kept &= before - before[np.searchsorted(numbers, numbers)] < top_k
+            yield numbers[kept], rules.filter(arrow_of(kept)), *(weight[kept] for weight in weights)
+
+    def _named(self, attribute: str, find: Callable[[str], Any]) -> Any:
+        """What was found for an attribute, remembered for some of them."""
+        if attribute not in self._naming:
+            self._naming[attribute] = find(attribute)
+            if len(self._naming) > _REMEMBERED:
+                self._naming.popitem(last=False)
+        self._naming.move_to_end(attribute)
+        return self._naming[attribute]
+
+    def _others_in_segments(self, attribute: str) -> list[U8]:
+        """For the rows of each segment, whether the rule does not look at the attribute."""
+        attributes = self._matcher._rules.recipe.attributes
+        wanted = np.zeros(len(attributes), np.bool_)
+        wanted[attributes.metas[attribute] >> 8] = True
+        segments = self._matcher._rules.view.segments
+        return [(~rules_naming(segment.compiled, wanted)).astype(np.uint8) for segment in segments]
+
+    def _ids(self, attribute: str) -> pa.Array:
+        ids = ids_naming(self._matcher, frozenset({attribute}))
+        return pa.array(ids, pa.int64() if str(self._matcher.rule_type) == "int64" else pa.string())
+
+
+def _asked(
+    view: Any, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, ranked: bool
+) -> Iterator[Found]:
+    if ranked:
+        return view.ranked(events, tags, top_k)  # type: ignore[no-any-return]
+    return view.batch(events, tags, None) if top_k is None else view.best(events, tags, top_k)  # type: ignore[no-any-return]
+
+
+def found_in(events: pa.RecordBatch, search: Search, partial: NDArray[np.bool_], path: str) -> Iterator[Found]:
+    """The matches of a slice of events, which are encoded before the first of their matches comes.
+
+    Events of which something cannot be asked are marked in `partial`, by their numbers in the column ROW; the first of
+    a task is warned of.
+    """
+    try:
+        found = search(events, frozenset())
+        first = next(found, None)
+    except UnusableValuesError as error:
+        groups = _parted(np.arange(events.num_rows), frozenset(), error)
+        warn_once(path, error)
+        yield from _found_by_group(events, search, groups, partial)
+        return
+    if first is not None:
+        yield first
+        yield from found
+
+
+def _found_by_group(
+    events: pa.RecordBatch, search: Search, groups: list[tuple[I64, Names]], partial: NDArray[np.bool_]
+) -> Iterator[Found]:
+    """Matches of groups of rows, each without the rules on its attributes, in the order of the rows."""
+    numbers = numpy_of(events.column(ROW))
+    parts: list[Found] = []
+    while groups:
+        rows, without = groups.pop()
+        try:
+            found = list(search(events.take(arrow_of(rows)), without))
+        except UnusableValuesError as error:
+            groups += _parted(rows, without, error)
+            continue
+        parts += [(rows[mine], *others) for mine, *others in found]
+        if without:
+            partial[numbers[rows]] = True
+    if parts:
+        order = np.argsort(np.concatenate([part[0] for part in parts]), kind="stable")
+        yield tuple(_in_order(columns, order) for columns in zip(*parts, strict=True))
+
+
+def _parted(rows: I64, without: Names, error: UnusableValuesError) -> list[tuple[I64, Names]]:
+    """The rows that an error blames, to be asked without its attribute, and the others."""
+    bad = np.full(len(rows), error.rows is None)
+    if error.rows is not None:
+        bad[error.rows] = True
+    if not error.attribute or error.attribute in without or not bad.any():
+        raise error
+    groups = [(rows[~bad], without), (rows[bad], without | {error.attribute})]
+    return [group for group in groups if len(group[0])]
+
+
+def _in_order(columns: tuple[Any, ...], order: I64) -> Any:
+    if isinstance(columns[0], pa.Array):
+        return pa.concat_arrays(columns).take(arrow_of(order))
+    return np.concatenate(columns)[order]
+
+
+def warn_once(path: str, error: UnusableValuesError) -> None:
+    """Say once a task what could not be asked of the first such event."""
+    from pyspark import TaskContext
+
+    global _warned
+    context = TaskContext.get()
+    task = None if context is None else context.taskAttemptId()
+    if task is None or task != _warned:
+        _warned = task
+        log.warning(
+            "%s: events are matched without the rules that look at an attribute which cannot be asked of them, of the "
+            "first one: %s",
+            path,
+            _PLACE.sub("", str(error), count=1),
+        )
