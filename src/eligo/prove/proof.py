@@ -28,7 +28,6 @@ class Proof:
 
     pairs: int = 0  # comparisons of a rule with an event
     steps: int = 0  # of walks, added up over all matchers
-    rounds: int = 0
     seconds: float = 0.0
     differences: list[tuple[Setup, str]] = field(default_factory=list)
 
@@ -86,7 +85,6 @@ def _theme(name: str) -> Theme:
 def _round(
     proof: Proof, drawn: Round, indexes: Sequence[str], evaluators: Sequence[str], done: Callable[[], bool]
 ) -> None:
-    proof.rounds += 1
     for setup in drawn.setups(indexes, evaluators):
         pairs, failure = drawn.compare(setup)
         proof.pairs += pairs
