@@ -5,7 +5,8 @@ and what that thread was changing stays half changed. So whoever forks first wai
 here, until it is free, and then holds it: at the moment of the fork nothing is under way. Parent and child go on with
 locks that are free.
 
-    before the fork    take every lock, in the order of `rank`; give up on those that are not free within PATIENCE
+    before the fork    take every lock, in the order of `rank`; give up on those that are not free within PATIENCE.
+                       Begin again if a thread has made another meanwhile; then let nobody make one
     in the parent      release them
     in the child       begin anew: nobody else is there. What was not to be had is `lost`
 
@@ -36,7 +37,8 @@ class Forked(ABC):
     rank: int
 
     def register(self) -> None:
-        _everyone.add(self)
+        with _registering:
+            _everyone.add(self)
 
     @abstractmethod
     def before_fork(self, deadline: float) -> None:
@@ -111,28 +113,40 @@ class LostLock:
 
 
 _everyone: weakref.WeakSet[Forked] = weakref.WeakSet()
+_registering = threading.RLock()
 _held: list[Forked] = []
 _compiler_lock: Any = None
 
 
-def _listed() -> list[Forked]:
-    while True:
-        try:
-            return list(_everyone)
-        except RuntimeError:  # another thread has registered something meanwhile
-            continue
-
-
 def _before() -> None:
     global _compiler_lock
-    _held[:] = sorted(_listed(), key=lambda one: one.rank)
     deadline = time.monotonic() + PATIENCE
-    for one in _held:
-        one.before_fork(deadline)
+    while True:
+        _take_all(deadline)
+        _registering.acquire()
+        late = set(_everyone).difference(_held)
+        if not late or time.monotonic() > deadline:
+            break
+        _registering.release()
+        _give_back()
+    _held.extend(late)
     from numba.core.compiler_lock import global_compiler_lock
 
     lock = global_compiler_lock._lock
     _compiler_lock = lock if lock.acquire(timeout=_COMPILING) else None
+
+
+def _take_all(deadline: float) -> None:
+    with _registering:
+        _held[:] = sorted(_everyone, key=lambda one: one.rank)
+    for one in _held:
+        one.before_fork(deadline)
+
+
+def _give_back() -> None:
+    for one in reversed(_held):
+        one.after_fork_in_parent()
+    _held.clear()
 
 
 def _let_go() -> None:
@@ -144,9 +158,8 @@ def _let_go() -> None:
 
 def _in_parent() -> None:
     _let_go()
-    for one in reversed(_held):
-        one.after_fork_in_parent()
-    _held.clear()
+    _give_back()
+    _registering.release()
 
 
 def _in_child() -> None:
@@ -154,6 +167,7 @@ def _in_child() -> None:
     for one in reversed(_held):
         one.after_fork_in_child()
     _held.clear()
+    _registering.release()
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import eligo
 from eligo import Matcher
 from eligo.errors import EligoError
+from eligo.forking import INNER, RULES, Forked, fork_lock
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 
@@ -167,6 +169,42 @@ def test_fork_within_a_load_of_the_same_thread() -> None:
 
         matcher.add_many(rules())
         assert matcher.match({"a": 1}) == ["first", "second"]
+
+
+def test_fork_waits_for_a_lock_that_a_thread_made_and_took_while_it_waited_for_others() -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.lock = fork_lock(self, "lock", INNER)
+
+    owners: list[Owner] = []
+
+    class Slow(Forked):
+        rank = RULES
+
+        def before_fork(self, deadline: float) -> None:
+            if owners:
+                return
+            taken = threading.Event()
+
+            def make() -> None:
+                owners.append(Owner())
+                with owners[0].lock:
+                    taken.set()
+                    time.sleep(0.2)
+
+            threading.Thread(target=make).start()
+            taken.wait()
+
+        def after_fork_in_parent(self) -> None:
+            pass
+
+        def after_fork_in_child(self) -> None:
+            pass
+
+    slow = Slow()
+    slow.register()
+    in_child(lambda: assert_equal(owners[0].lock.acquire(timeout=1), True))
+    assert owners[0].lock.acquire(timeout=1)
 
 
 def assert_equal(found: object, expected: object) -> None:
