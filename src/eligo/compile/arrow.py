@@ -35,6 +35,16 @@ _NO_ROWS: I64 = np.zeros(0, np.int64)
 
 def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer) -> None:
     """Put all the rows of a table into an empty buffer."""
+    try:
+        _encode_table(table, encoder, buffer)
+    except EventError:
+        fewer = encoder.narrowed()
+        if fewer is None:
+            raise
+        _encode_table(table, fewer, buffer)
+
+
+def _encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer) -> None:
     rows = table.num_rows
     parts: list[Entries] = []
     seen: dict[str, list[I64]] = {}

@@ -6,7 +6,7 @@ type and written through memory views; everything rarer goes the long way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -29,12 +29,31 @@ _COARSE = frozenset(("Y", "M", "W", "D", "h", "m", "s", "ms"))  # units whose ti
 
 
 class Encoder:
-    """Encodes events for one state of the rules: their attributes, strings, and what is special about some of them."""
+    """Encodes events for one state of the rules: their attributes, strings, and what is special about some of them.
 
-    def __init__(self, attributes: Attributes, strings: Strings, special: dict[str, int]) -> None:
+    The attributes may be more than rules name: those of removed rules stay until the tables are made anew. An event
+    that is refused is tried once more with those that rules do name, of which `named` tells.
+    """
+
+    def __init__(
+        self,
+        attributes: Attributes,
+        strings: Strings,
+        special: dict[str, int],
+        named: Callable[[], Iterable[str]] | None = None,
+    ) -> None:
         self.strings = strings
         self.special = special
         self.metas, self.paths = attributes.metas, attributes.paths
+        self._attributes, self._named = attributes, named
+
+    def narrowed(self) -> Encoder | None:
+        """One that knows the attributes which rules name, and no others; None if there are no others."""
+        named = None if self._named is None else set(self._named())
+        if named is None or named >= self.metas.keys():
+            return None
+        unused = np.array([name not in named for name in self._attributes.names])
+        return Encoder(self._attributes.without(unused), self.strings, self.special)
 
     def encode(self, event: Mapping[str, Any], buffer: EventBuffer, flat: bool = False) -> None:
         """Append an event to the buffer. On an error the buffer is as before. `flat`: dotted names stand for paths."""
@@ -125,7 +144,10 @@ class Encoder:
                     n += 1
         except EventError:
             buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
-            raise
+            fewer = self.narrowed()
+            if fewer is None:
+                raise
+            return fewer.encode(event, buffer, flat)
         buffer.close_event(n, buffer.runs - before[-1])
         return None
 

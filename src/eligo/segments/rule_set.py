@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -40,7 +41,7 @@ from eligo.segments.rule_table import RuleId, RuleTable
 from eligo.segments.rules import Figures, Place, Rules, needles_of
 from eligo.segments.sample import Sample
 from eligo.segments.segment import Segment, merge_segments, with_tables
-from eligo.segments.view import ALL, SegmentsView
+from eligo.segments.view import ALL, SegmentsView, named_attributes
 
 log = logging.getLogger("eligo")
 
@@ -70,7 +71,6 @@ class RuleSet(Rules):
         self.pending = self.new_pending()
         self._view: SegmentsView | None = None
         self._held: SegmentsView | None = None
-        self._encoder: Encoder | None = None
         self._merging: threading.Thread | None = None
         self._busy: list[Segment] = []  # what that thread is merging
         self.settled: list[Segment] = []  # what is never merged: somebody else looks after these
@@ -199,7 +199,7 @@ class RuleSet(Rules):
         self.recipe.attributes, self.recipe.strings = attributes, strings
         self.segments = [with_tables(segment, self.recipe) for segment in self.segments]
         self.pending = self.new_pending()
-        self._encoder = self._view = None
+        self._view = None
 
     def _append(self, segment: Segment) -> None:
         self.segments.append(segment)
@@ -319,9 +319,13 @@ class RuleSet(Rules):
             segment, mask = self.pending.segment(self.recipe)
             segments.append(segment)
             alive.append(mask)
-        return SegmentsView(segments, alive, self._current_encoder(segments), self.recipe.attributes.names)
+        attributes, strings = self.recipe.attributes, self.recipe.strings
+        named = partial(named_attributes, segments, alive, attributes.names)
+        encoder = Encoder(attributes, strings, self._special(segments), named)
+        return SegmentsView(segments, alive, encoder, attributes.names)
 
-    def _current_encoder(self, segments: list[Segment]) -> Encoder:
+    def _special(self, segments: list[Segment]) -> dict[str, int]:
+        """What events have to bring, by the attribute's name, as encoders want it."""
         special = dict.fromkeys(self.multi, SEVERAL)
         names = self.recipe.attributes.names
         for segment in segments:
@@ -329,11 +333,7 @@ class RuleSet(Rules):
                 special[names[number]] = special.get(names[number], 0) | TEXT
             for number in segment.pattern_attributes:
                 special[names[number]] = special.get(names[number], 0) | PATTERN
-        old = self._encoder
-        if old is None or old.special != special:
-            self._encoder = Encoder(self.recipe.attributes, self.recipe.strings, special)
-        assert self._encoder is not None
-        return self._encoder
+        return special
 
     # -- merging
 

@@ -35,6 +35,14 @@ def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tag_names("tags", tags))
 
 
+def named_attributes(segments: Sequence[Segment], alive: Sequence[U8], names: Sequence[str]) -> list[str]:
+    """The attributes that living rules name."""
+    named: set[str] = set()
+    for segment, mask in zip(segments, alive, strict=True):
+        named.update(attribute_counts(segment.compiled, names, mask if len(mask) else None))
+    return [name for name in names if name in named]
+
+
 class SegmentsView(View):
     """Segments with their masks; `alive` masks without bytes mean that all rows are."""
 
@@ -85,10 +93,7 @@ class SegmentsView(View):
             yield self.segments[part[i]].table.id(int(row[i]))
 
     def attributes(self) -> list[str]:
-        named: set[str] = set()
-        for segment, alive in zip(self.segments, self.alive, strict=True):
-            named.update(attribute_counts(segment.compiled, self.names, alive if len(alive) else None))
-        return [name for name in self.names if name in named]
+        return named_attributes(self.segments, self.alive, self.names)
 
     def _find(self, rule: object) -> tuple[RuleTable, int] | None:
         if not is_id(rule):

@@ -132,6 +132,27 @@ def string_allowed(number, source, e, strings):  # type: ignore[no-untyped-def]
 
 
 @inline
+def pairs_of(code, at):  # type: ignore[no-untyped-def]
+    """The first, the one behind the last, and the step, of the places where the bounds of a check at `at` begin."""
+    if code < 0:
+        return at, at + 1, 1
+    step = 2 if code & LONG else 1
+    if shape_of(code) & LIST:
+        return at + 1 + step, at + check_words(code), step
+    return at + 1, at + 1 + step, step
+
+
+@inline
+def pair_at(code, words, pair):  # type: ignore[no-untyped-def]
+    """The bounds that begin there, as coordinates."""
+    if code < 0:
+        return low_coordinate_of(words, pair), high_coordinate_of(words, pair)
+    if code & LONG:
+        return words[pair], words[pair + 1]
+    return low_at(words[pair] >> 32), high_at(words[pair] & 0xFFFF_FFFF)
+
+
+@inline
 def some_string_meets(words, at, source, e, strings):  # type: ignore[no-untyped-def]
     """Whether a run of a range allows a string that a check, no negative one, names."""
     code = words[at]
@@ -141,20 +162,9 @@ def some_string_meets(words, at, source, e, strings):  # type: ignore[no-untyped
         for i in range(64):
             found = found or (words[at + 1] >> i & 1 == 1 and string_allowed(lowest + i, source, e, strings))
         return found
-    if code < 0:
-        first, stop, step = at, at + 1, 1
-    elif shape_of(code) & LIST:
-        step = 2 if code & LONG else 1
-        first, stop = at + 1 + step, at + check_words(code)
-    else:
-        first, stop, step = at + 1, at + check_words(code), 2
+    first, stop, step = pairs_of(code, at)
     for pair in range(first, stop, step):
-        if code < 0:
-            low, high = low_coordinate_of(words, at), high_coordinate_of(words, at)
-        elif code & LONG:
-            low, high = words[pair], words[pair + 1]
-        else:
-            low, high = low_at(words[pair] >> 32), high_at(words[pair] & 0xFFFF_FFFF)
+        low, high = pair_at(code, words, pair)
         if low == MIN and high == MAX:
             return True  # any string will do
         for number in range(max(low, 0), high + 1):
@@ -188,9 +198,7 @@ def some_string_outside(words, at, source, e, strings):  # type: ignore[no-untyp
     """
     r = -1 - source
     runs, code = e.range_runs, words[at]
-    step = 2 if code & LONG else 1
-    first = at + 1 + step if shape_of(code) & LIST else at + 1
-    stop = at + check_words(code) if shape_of(code) & LIST else first + step
+    first, stop, step = pairs_of(code, at)
     lowest, zeros = np.int64(-1), np.int64(0)
     if runs[r, 0] == codes.STRING_CUT:
         lowest, zeros = runs[r, 1] >> 1, runs[r, 1] & 1
@@ -202,10 +210,7 @@ def some_string_outside(words, at, source, e, strings):  # type: ignore[no-untyp
                 return False
         excluded = False
         for pair in range(first, stop, step):
-            if code & LONG:
-                low, high = words[pair], words[pair + 1]
-            else:
-                low, high = low_at(words[pair] >> 32), high_at(words[pair] & 0xFFFF_FFFF)
+            low, high = pair_at(code, words, pair)
             if low == MIN and high == MAX:
                 return False  # all strings are excluded
             for number in range(max(low, 0), high + 1):

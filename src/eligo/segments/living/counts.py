@@ -34,6 +34,10 @@ class CheckCounts:
             )
         return bool(count_checks(words, offsets, first, stop, by, self.checks, self.text, self.pattern))
 
+    def named(self, attributes: Attributes) -> list[str]:
+        """The attributes that some check is about."""
+        return [attributes.names[number] for number in np.nonzero(self.checks)[0].tolist()]
+
     def special(self, attributes: Attributes) -> dict[str, int]:
         """What events have to bring, by the attribute's name, as encoders want it."""
         found: dict[str, int] = {}

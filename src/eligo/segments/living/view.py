@@ -244,9 +244,7 @@ class LivingView(View):
 
     def attributes(self) -> list[str]:
         structure = self._structure
-        return self._inside(
-            lambda: [structure.attributes.names[n] for n in np.nonzero(structure.counts.checks)[0].tolist()]
-        )
+        return self._inside(lambda: structure.counts.named(structure.attributes))
 
     # -- parts
 
