@@ -72,6 +72,13 @@ def names(name: str, value: object, what: str = "a list of strings of valid Unic
     return tuple(map(str.__str__, given))  # NumPy's strings, and those of an Enum, as Python's own
 
 
+def attribute_names(name: str, value: object) -> tuple[str, ...]:
+    given = names(name, value, "a list of attribute names")
+    if "" in given:
+        raise OptionError(f"{name} is a list of attribute names, none of them empty, not {shown(list(given))}")
+    return given
+
+
 def tag_names(name: str, value: object) -> tuple[str, ...]:
     """Tags: a list of strings, or one string in which `;` separates them, as in a cell of a CSV file."""
     if isinstance(value, str):

@@ -32,9 +32,8 @@ def rows_of(rules: Any) -> Iterator[Row | EligoError]:
     for rule in rules:
         if isinstance(rule, tuple | list) and 2 <= len(rule) <= 4:
             yield (*rule, *((1.0, ())[len(rule) - 2 :]))
-        elif isinstance(rule, Mapping) and "id" in rule and ("expression" in rule or "expr" in rule):
-            expression = rule["expression"] if "expression" in rule else rule["expr"]
-            yield rule["id"], expression, rule.get("weight"), rule.get("tags")
+        elif isinstance(rule, Mapping) and "id" in rule:
+            yield rule["id"], rule.get("expression", rule.get("expr")), rule.get("weight"), rule.get("tags")
         elif hasattr(rule, "expression") and hasattr(rule, "id"):
             yield rule.id, rule.expression, getattr(rule, "weight", 1.0), getattr(rule, "tags", ())
         else:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from eligo.arguments import directory_path, flag, names, one_of, plain_id, shown, text, whole_number
+from eligo.arguments import attribute_names, directory_path, flag, one_of, plain_id, shown, text, whole_number
 from eligo.arrow import arrow_of
 from eligo.compile.events import EventBuffer
 from eligo.errors import OptionError
@@ -47,7 +47,7 @@ class Matcher:
         self.index = text("index", index, "the name of an index")
         self.evaluator = text("evaluator", evaluator, "the name of an evaluator")
         self.absent = one_of("absent", absent, ("fails", "classical"))
-        declared = names("multi", multi, "a list of attribute names")
+        declared = attribute_names("multi", multi)
         self.limits = _limits(limits)
         chosen = choose_index(index), choose_evaluator(evaluator)
         everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()]

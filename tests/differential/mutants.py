@@ -45,7 +45,7 @@ FIRST, NEXT = 90, 25  # seconds after which a comparison hangs: the first, which
 NO_ANSWERS = (
     "choosing", "ranking", "adjusting", "recycling", "selectivity", "statistics", "drawing", "verify", "single", "windows",
     "dividing", "intervals", "locating", "stabbing", "op_kept", "workload", "bench", "spark", "attribute", "signature",
-    "integers", "exchange", "prove", "dictionary", "renumber", "pieces",
+    "integers", "exchange", "prove", "dictionary", "renumber", "pieces", "naming",
 )  # fmt: skip
 # The setups that try a kernel, by the module it stands in; the first that fits.
 SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (

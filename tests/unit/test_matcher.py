@@ -418,3 +418,11 @@ def test_many_matches_with_text_ids() -> None:
     m = Matcher()
     m.add_many((f"rule-{i}", "a = 1") for i in range(50))
     assert m.match({"a": 1}) == [f"rule-{i}" for i in range(50)]
+
+
+def test_names_that_are_empty_and_rules_that_lack_their_expression() -> None:
+    with pytest.raises(eligo.OptionError, match="none of them empty"):
+        Matcher(multi=["a", ""])
+    (reject,) = Matcher().add_many([{"id": 7}], on_error="collect")
+    assert reject.id == 7
+    assert "NoneType" in reject.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 
 from eligo.cli.rejects import BadRow
 
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _DECODE = msgspec.json.Decoder().decode
 
 
@@ -17,7 +19,11 @@ def decoded(raw: bytes, row: int, line: int) -> dict[str, Any] | BadRow:
     try:
         form = _DECODE(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        hint = "; a JSON text over several lines has to be put on one" if raw.strip() in (b"{", b"[") else ""
+        hint = ""
+        if raw.strip() in (b"{", b"["):
+            hint = "; a JSON text over several lines has to be put on one"
+        elif _HALF.search(raw):
+            hint = "; \\ud800 … \\udfff stand in pairs, each the half of one character"
         return BadRow(row, line, f"not JSON: {error}{hint}")
     if isinstance(form, dict):
         return form

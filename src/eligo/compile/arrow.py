@@ -177,8 +177,9 @@ def _refuse_twice(name: str, rows: I64, events: I64 | None, seen: dict[str, list
     for other in seen.get(name, ()):
         both = np.intersect1d(other, rows)
         if len(both):
+            how = "under its flat name and along its path" if "." in name else "by two columns"
             raise UnusableValuesError(
-                f"event {both[0]}: attribute {name!r} is given twice, under its flat name and along its path: drop one",
+                f"event {both[0]}: attribute {name!r} is given twice, {how}: drop one",
                 name,
                 both,
             )

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from eligo.arguments import directory_path, flag, names, one_of, plain_id, shown, whole_number
+from eligo.arguments import attribute_names, directory_path, flag, one_of, plain_id, shown, whole_number
 from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
 from eligo.errors import DuplicateRuleError, EligoError, OptionError
@@ -78,7 +78,7 @@ class Exchange:
         limits: Limits | Mapping[str, int] | None = None,
         options: Mapping[str, Value] | None = None,
     ) -> None:
-        multi = names("multi", multi, "a list of attribute names")
+        multi = attribute_names("multi", multi)
         if PUBLISHER in multi:
             raise OptionError(f"multi: the attribute {PUBLISHER!r} is the exchange's own and has one value")
         self.limits = Matcher(limits=limits).limits

@@ -234,7 +234,7 @@ def _flipped(tokens: list[str], i: int, variable: str) -> tuple[Node, int]:
     if tokens[i + 2] in WORDS or not is_name(tokens[i + 2]):
         raise mistakes.no_attribute(tokens, i + 2)
     if tokens[i + 3] in _COMPARISONS:
-        raise Problem("comparisons do not chain", "write: age between 18 and 65", i + 3, syntax=True)
+        raise Problem("comparisons do not chain", "join two with and: 18 <= age and age < 65", i + 3, syntax=True)
     name, of = _attribute(tokens, i + 2, variable)
     operator, negated = SPELLINGS[spelling]
     try:

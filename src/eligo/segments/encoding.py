@@ -97,7 +97,10 @@ def from_frame(frame: Any) -> pa.Table | list[dict[str, Any]]:
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         if _is_pandas(frame) and frame.columns.is_unique:
             return _records(frame)
-        raise EventError(f"the table cannot be read as Arrow: {error}; give each column one type") from None
+        raise EventError(
+            f"the table cannot be read as Arrow: {error}; events are rows of columns, each with a name of its own and "
+            "values of one type"
+        ) from None
 
 
 def _is_pandas(frame: Any) -> bool:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -419,6 +420,16 @@ def test_structs_and_maps_are_objects_where_rules_name_the_whole(absent: Any) ->
     struct = pa.array([{"a": None}, {"a": {"b": 1}}], pa.struct([("a", pa.struct([("b", pa.int64())]))]))
     with pytest.raises(eligo.EventError, match=r"event 1: attribute 'a\.a' is given twice"):
         n.match_batch(pa.table({"a": struct, "a.a": pa.array([1, 2])}))
+
+
+def test_columns_of_one_name_and_what_has_no_columns() -> None:
+    m = eligo.Matcher()
+    m.add("r", "a = 1")
+    with pytest.raises(eligo.EventError, match=r"event 0: attribute 'a' is given twice, by two columns: drop one"):
+        m.match_batch(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]))
+    for frame in (pd.DataFrame([[1, 2]], columns=["a", "a"]), pa.chunked_array([pa.array([1])])):
+        with pytest.raises(eligo.EventError, match=r"events are rows of columns, each with a name of its own"):
+            m.match_batch(frame)
 
 
 @pytest.mark.parametrize("index", ["auto", "be-tree"])

@@ -211,7 +211,7 @@ BAD = [
     ("x in (1 2)", 9, "expected ',' or ')'", ""),
     ("x in (1", 8, "expected ',' or ')'", ""),
     ("x between 1", 12, "two values", "between 10 and 30"),
-    ("18 <= age <= 65", 11, "chain", "between"),
+    ("18 <= age <= 65", 11, "chain", "join two with and"),
     ("a < b < 3", 5, "expected a value", ""),
     ("a = 1 = 2", 7, "expected and, or", "chain"),
     ("18", 1, "alone", "compare"),
