@@ -309,3 +309,26 @@ def test_more_spaces_than_half_a_word_of_a_signature_can_name() -> None:
     for n in (0, 999, 65_533, 65_534, 65_535, 65_536, count - 1):
         assert m.match({"a": n, "b": n % 1000}) == [n]
         assert m.match({"a": n, "b": (n + 1) % 1000}) == []
+
+
+@pytest.mark.parametrize("index", ["pst-hash", "pst-bloom"])
+def test_strings_that_differ_far_behind_their_beginning_take_no_more_room_than_there_is(index: str) -> None:
+    """A cut at a long string makes many spaces, so that rules found by several predicates get keys by the dozen."""
+    own = {"accesses": 5, "crowd": 1, "max_keys": 64} if index == "pst-hash" else {}
+    for seed in range(6):
+        draw = random.Random(seed)
+        rules = [
+            " and ".join(
+                f"{name} {draw.choice(('>=', '<'))} '{'p' * draw.choice((0, 8, 20, 64, 100))}{draw.randrange(9)}'"
+                for name in draw.sample("abcde", draw.randint(2, 5))
+            )
+            for _ in range(draw.choice((40, 300)))
+        ]
+        events = [{name: "p" * draw.choice((0, 8, 20, 64, 100)) + "4" for name in "abcde"} for _ in range(20)]
+        several, slow = eligo.Matcher(index, options=own), eligo.Matcher("scan")
+        for matcher in (several, slow):
+            matcher.add_many(enumerate(rules))
+        for number, rule in enumerate(rules[:20]):
+            for matcher in (several, slow):
+                matcher.add(number, rule, replace=True)
+        assert [several.match(event) for event in events] == [slow.match(event) for event in events]

@@ -15,6 +15,7 @@ import numpy as np
 
 from eligo.index.dynamic.content import mark_row
 from eligo.index.dynamic.halves import lower, upper
+from eligo.index.dynamic.heap import USED
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.blooming import (
     FEW_SPACES,
@@ -115,10 +116,11 @@ def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-unt
     state, many = t.state, t.spaces[line] >= most_spaces(line & 15)
     if state[COPIES] > 8 * state[ROWS] + 1024 or t.spaces[line] >= MOST_AT_ALL or (many and is_coarse(line & 15)):
         return
-    s = np.int64(0)
+    s, parts = np.int64(0), 2
     begin = end = np.int64(0)
     if text >= 0:
         begin, end = strings.begin[text >> 1], strings.end[text >> 1]
+        parts += 2 * ((end - begin) // 7)  # each layer, and what lies before and behind it
         s = locate_text(t, line, strings.data, begin, end, text & 1)
     else:
         s = space_at(t, cell, b)
@@ -128,12 +130,15 @@ def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-unt
     if (
         not state[SIGNATURES]
         and state[ACCESSES] > 1
-        and 8 * (state[SLOTS] + keys + state[MOST_KEYS] + 8) > 3 * len(t.slots)
+        and 8 * (state[SLOTS] + (parts - 1) * keys + state[MOST_KEYS] + 8) > 3 * len(t.slots)
     ):
-        return  # no room for the keys of both parts just now
+        return  # no room for the keys of all parts just now
     copies, starts, count = gathered(t, s)
     if count < 0:
         return
+    needed = 2 * parts * (len(copies) + 8 * (keys + count + 1)) + (state[MOST_KEYS] + 8) * (state[LONGEST] + 16)
+    if t.heads[USED] + needed > len(t.words):
+        return  # nor for the rows in all parts
     if many:
         for i in range(count):
             if covered(t, copies, check_on(copies, starts[i], line), line, strings) >= MOST_COVERED:
