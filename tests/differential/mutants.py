@@ -226,6 +226,10 @@ def take_place(mutant: Mutant, everyone: dict[str, Any]) -> None:
             for name, value in list(vars(loaded).items()):
                 if id(value) in replaced:
                     setattr(loaded, name, replaced[id(value)])
+                elif isinstance(value, type):  # whose methods may be kernels
+                    for inner, method in list(vars(value).items()):
+                        if id(getattr(method, "__func__", None)) in replaced:
+                            setattr(value, inner, staticmethod(replaced[id(method.__func__)]))
 
 
 def compiled_anew(function: Any) -> Any:

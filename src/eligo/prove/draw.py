@@ -83,6 +83,7 @@ class Theme:
     list_lengths: tuple[int, ...] = (1, 2, 2, 3, 3, 4, 6)
     negations: float = 0.2  # how often a node stands under a NOT
     patterns: float = 1.0
+    density: tuple[float, ...] = (0.4, 0.75, 1.0)  # of the attributes an event has so many
     ranges: bool = False  # events whose values are ranges: there are no lists then, and no inner wildcards
 
     @property
@@ -96,6 +97,7 @@ class Theme:
 
 _WIDE = tuple(range(400)) + tuple(x + 0.5 for x in range(0, 400, 7))
 _CROWD: dict[str, Kind] = {"s0": "string", "s1": "string", "t": "time", **{f"k{i}": "number" for i in range(6)}}
+_SPARSE: dict[str, Kind] = {**{f"k{i}": "number" for i in range(60)}, **{f"s{i}": "string" for i in range(20)}}
 THEMES: tuple[Theme, ...] = (
     Theme("kinds"),
     Theme("crowd", rules=900, events=64, singles=_CROWD, several={"m": "number"}, stray=0.05, numbers=(*range(8), 2.5),
@@ -108,6 +110,9 @@ THEMES: tuple[Theme, ...] = (
           patterns=6.0),
     Theme("shapes", rules=40, events=60, leaves=(1, 2, 3, 5, 12, 12, 30, 63, 64, 65, 129), conjunctive=0.5, stray=0.15),
     Theme("several", singles={"a": "number"}, several={"m": "number", "w": "string", "f": "boolean", "t": "time"}),
+    Theme("sparse", rules=300, events=48, singles=_SPARSE, several={"m": "number"}, stray=0.03, numbers=(*range(6), 2.5),
+          strings=("", "x", "y", "xy"), leaves=(1, 2, 3, 3, 4, 6, 9), conjunctive=0.5, negations=0.02, patterns=0.3,
+          density=(0.02, 0.05, 0.15, 0.4)),
     Theme("ranges", rules=100, events=48, several={}, times=TIMES, ranges=True),
 )  # fmt: skip
 
@@ -220,7 +225,7 @@ class Drawer:
     def event(self) -> dict[str, Any]:
         """An event of any shape: attributes absent, null or of any kind; nested or under flat names."""
         choose, made = self.random, dict[str, Any]()
-        density = choose.choice((0.4, 0.75, 1.0))
+        density = choose.choice(self.theme.density)
         for name in choose.sample(self.theme.attributes, len(self.theme.attributes)):
             if choose.random() >= density:
                 continue
