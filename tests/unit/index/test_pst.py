@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 import eligo
+from eligo.index.dynamic.heap import USED
 from eligo.index.ps_tree.family import PsIndex
-from eligo.index.ps_tree.pools import BY_DEPTH, COPIES, KEYS, MOVED, ROWS
+from eligo.index.ps_tree.pools import BY_DEPTH, COPIES, KEYS, MOVED, ROWS, Pools
 from eligo.index.ps_tree.verify import verify_index
 from eligo.language import parse
 from eligo.language.reference import matches, multi_valued
+from eligo.prove.draw import THEMES
+from eligo.prove.rounds import Round
 from eligo.segments.living.living import LivingSet
 
 KINDS: list[tuple[str, dict[str, Any]]] = [
@@ -332,3 +335,20 @@ def test_strings_that_differ_far_behind_their_beginning_take_no_more_room_than_t
             for matcher in (several, slow):
                 matcher.add(number, rule, replace=True)
         assert [several.match(event) for event in events] == [slow.match(event) for event in events]
+
+
+def test_whatever_an_insertion_moves_there_is_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules that many keys and ranges share: a cut, or a row, may move more than all the words there are."""
+    used = Pools._used
+
+    def checked(self: Pools) -> dict[str, int]:
+        assert self.heads[USED] <= len(self.words)
+        assert self.tree_heads[USED] <= len(self.tree)
+        return used(self)
+
+    monkeypatch.setattr(Pools, "_used", checked)
+    theme = next(theme for theme in THEMES if theme.name == "crowd")
+    drawn = Round(theme, 20261119)
+    for index in ("pst-hash", "pst-bloom"):
+        for setup in drawn.setups([index], ["scan", "interval"]):
+            assert drawn.compare(setup)[1] is None

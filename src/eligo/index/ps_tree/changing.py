@@ -15,7 +15,6 @@ import numpy as np
 
 from eligo.index.dynamic.content import mark_row
 from eligo.index.dynamic.halves import lower, upper
-from eligo.index.dynamic.heap import USED
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.blooming import (
     FEW_SPACES,
@@ -40,6 +39,7 @@ from eligo.index.ps_tree.covering import (
     most_spaces,
 )
 from eligo.index.ps_tree.hashing import gathered_keys, is_crowded, place_keys, unplace_keys
+from eligo.index.ps_tree.keys import find_block
 from eligo.index.ps_tree.lines import TEXT, is_range, point_at, text_cuts
 from eligo.index.ps_tree.nodes import (
     LAST,
@@ -59,7 +59,9 @@ from eligo.index.ps_tree.pools import (
     SIGNATURES,
     SLOTS,
     SPACES,
+    WANTED,
     has_room,
+    may_move,
 )
 from eligo.index.ps_tree.postings import directory_of, row_in, rows_in
 from eligo.index.ps_tree.spaces import (
@@ -111,6 +113,67 @@ def gathered(t, s):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def moving_words(t, copies, starts, count, line, more, parts, strings, spaces):  # type: ignore[no-untyped-def]
+    """Words that taking some rows out and putting them in again takes at most, when a space of a line has become so
+    many, and there are so many more keys: blocks that grow row by row leave behind others five to seven times as large
+    together, and a list of keys that is full moves.
+    """
+    needed = 8 * parts * (len(copies) + 16 * (more + count + 1))
+    if t.state[SIGNATURES]:
+        return needed
+    most = t.state[ACCESSES]
+    for i in range(count):
+        number = copies[starts[i]] >> 32
+        for j in range(most):
+            other = np.int64(t.access[number * (most + 1) + j])
+            if other >= 0 and other != line and is_range(other & 15):
+                for k in range(cover(t, copies, check_on(copies, starts[i], other), other, strings, spaces[0])):
+                    o = t.uses[spaces[0, k]]
+                    if o and upper(t.words[o]) + more + 1 >= lower(t.words[o]):
+                        needed += 4 * (lower(t.words[o]) + more)
+    return needed
+
+
+@kernel
+def placing_words(t, row, at, lines, n, strings, spaces):  # type: ignore[no-untyped-def]
+    """Words that placing a row takes at most, given the lines that it is found by."""
+    words, size, most = t.words, row_words(row, at), t.state[ACCESSES]
+    if t.state[SIGNATURES]:
+        needed = 2 * size
+        for j in range(most + 1):
+            line = np.int64(lines[j])
+            if line >= 0:
+                for k in range(cover(t, row, check_on(row, at, line), line, strings, spaces[0])):
+                    o = t.posting[spaces[0, k]] if j == 0 else t.uses[spaces[0, k]]
+                    needed += 4 * (most + 8) + 3 * (lower(words[o]) if o else 0)
+        return needed
+    needed, keys = np.int64(0), np.int64(1)
+    counts, some, turn = np.zeros(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
+    for i in range(n):
+        line = np.int64(lines[i])
+        counts[i] = cover(t, row, check_on(row, at, line), line, strings, spaces[i])
+        keys *= counts[i]
+    for i in range(n):
+        for k in range(counts[i] if is_range(lines[i] & 15) else 0):
+            o = t.uses[spaces[i, k]]
+            if o == 0 or upper(words[o]) + keys + 1 >= lower(words[o]):
+                needed += 4 * (4 + keys + (lower(words[o]) if o else 0))
+    while n:
+        for i in range(n):
+            some[i] = spaces[i, turn[i]]
+        o, _ = find_block(t, some, n)
+        needed += 2 * (size + most + 8) + (2 * lower(words[o]) if o else 0)
+        i = n - 1
+        while i >= 0 and turn[i] + 1 == counts[i]:
+            turn[i] = 0
+            i -= 1
+        if i < 0:
+            break
+        turn[i] += 1
+    return needed
+
+
+@kernel
 def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-untyped-def]
     """Cut a line at a position of a cell or, text >= 0, at a cut of the alphabet, unless too much lies there."""
     state, many = t.state, t.spaces[line] >= most_spaces(line & 15)
@@ -136,8 +199,8 @@ def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-unt
     copies, starts, count = gathered(t, s)
     if count < 0:
         return
-    needed = 2 * parts * (len(copies) + 8 * (keys + count + 1)) + (state[MOST_KEYS] + 8) * (state[LONGEST] + 16)
-    if t.heads[USED] + needed > len(t.words):
+    needed = moving_words(t, copies, starts, count, line, (parts - 1) * keys, parts, strings, spaces)
+    if not may_move(t, needed, parts + 2):
         return  # nor for the rows in all parts
     if many:
         for i in range(count):
@@ -174,8 +237,10 @@ def widen(t, row, at, line, strings, spaces, out):  # type: ignore[no-untyped-de
 
 
 @kernel
-def settle(t, row, at, strings, spaces, out, chosen, options, weights):  # type: ignore[no-untyped-def]
-    """Choose the lines of a row and place it: as few as lead to no crowded space."""
+def settle(t, row, at, strings, spaces, out, chosen, options, weights, patient):  # type: ignore[no-untyped-def]
+    """Choose the lines of a row and place it: as few as lead to no crowded space. Where there is no room for that, it
+    is not placed, which the answer says, or, not `patient`, such that every event looks at it.
+    """
     number, most = row[at] >> 32, t.state[ACCESSES]
     lines = t.access[number * (most + 1) : (number + 1) * (most + 1)]
     weighed = weigh(t, row, at, options, weights)
@@ -216,7 +281,15 @@ def settle(t, row, at, strings, spaces, out, chosen, options, weights):  # type:
                     lines[i] &= ~15
     else:
         lines[most] = beside(options, weights, weighed, lines, n, 1)
+    needed = placing_words(t, row, at, lines, n, strings, spaces)
+    if not may_move(t, needed, 0):
+        if patient:
+            t.state[WANTED] = needed
+            return False
+        for i in range(most + 1):
+            lines[i] = -1
     place(t, row, at, strings, spaces, out)
+    return True
 
 
 @inline
@@ -237,7 +310,8 @@ def tidy(t, line, s, strings, spaces, out):  # type: ignore[no-untyped-def]
             copies, starts, count = gathered(t, s)
             if count >= 0:
                 others, places, more = gathered(t, before)
-                if more >= 0:
+                needed = 8 * (len(copies) + len(others) + 16 * (count + max(more, 0) + 1))
+                if more >= 0 and may_move(t, needed, 0):
                     for i in range(count):
                         unplace(t, copies, starts[i], strings, spaces)
                     for i in range(more):
@@ -286,13 +360,16 @@ def insert_rows(t, words, offsets, first, stop, order, strings, spaces, out, cho
         if not has_room(t, offsets[r + 1] - offsets[r]):
             return i
         if len(order) == 0:
-            t.state[ROWS] += 1
             note_row(t, words, offsets[r], 1)
         t.state[HIGHEST] = max(t.state[HIGHEST], (words[offsets[r]] >> 32) + 1)
         t.state[LONGEST] = max(t.state[LONGEST], row_words(words, offsets[r]))
         # A copy, so that all that follows is compiled for one kind of array.
         row = words[offsets[r] : offsets[r + 1]].copy()
-        settle(t, row, np.int64(0), strings, spaces, out, chosen, options, weights)
+        if not settle(t, row, np.int64(0), strings, spaces, out, chosen, options, weights, True):
+            if len(order) == 0:
+                note_row(t, words, offsets[r], -1)
+            return i
+        t.state[ROWS] += len(order) == 0
     return stop
 
 
@@ -409,7 +486,7 @@ def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):  # t
         narrower = is_range(line & 15) and is_coarse(line & 15) and chosen[0] == line - 1
         if narrower or (mine > BETTER * best and chosen[0] != line):
             take_away(t, row, strings, spaces, out)
-            settle(t, row, np.int64(0), strings, spaces, out, chosen, options, weights)
+            settle(t, row, np.int64(0), strings, spaces, out, chosen, options, weights, False)
             state[MOVED] += 1
             effort -= 8
     if state[AT_ROW] < state[HIGHEST]:

@@ -47,8 +47,9 @@ ACCESSES, MOST_KEYS, SIGNATURES, CROWD = 7, 8, 9, 17
 EVENTS, KEYS, COPIES, AT_ROW, BEGAN, MOVED, ROUNDS = 10, 11, 12, 13, 14, 15, 16
 # … rules by number of access predicates (0 …), and the predicates by kind of line: values, ranges, presence.
 BY_DEPTH, BY_VALUE, BY_RANGE, BY_PRESENCE = 20, 30, 31, 32
+WANTED = 18  # words that the row needs which was not inserted for want of them
 _SLOTS = 128  # of keys, that are free before there is room made for more
-_SLACK = 1 << 14  # words that moving what others have may take; where there is little, some times that
+_SLACK = 1 << 18  # words that moving what others have may take; where there is little, some times that
 _BORDER = 80  # words of inner nodes that a value, with a border on either side of it, takes at most
 _LAYERS = 100  # spaces that cutting a line at two strings makes at most, of all layers together (texts.py)
 
@@ -194,13 +195,15 @@ class Pools:
         state, highest = self.state, max(highest, int(self.state[HIGHEST]))
         made = int(state[SPACES]) + _LAYERS * (int(state[ACCESSES]) + 1) + largest + coming // 2
         tree, words = int(self.tree_heads[USED]) + 4 * coming, int(self.heads[USED]) + 4 * coming
+        cuts = 4 * (int(state[ACCESSES]) + 1)
+        wanted, state[WANTED] = 2 * int(state[WANTED]), 0
         return [
-            ("tree", 3 * tree + _BORDER * (largest + 4) + min(16 * tree, _SLACK)),
+            ("tree", 3 * tree + _BORDER * (largest + 4 + cuts) + min(16 * tree, _SLACK)),
             ("space", 4 * made),
             ("posting", made),
             ("extra", made),
             ("uses", made),
-            ("words", 2 * words + (int(state[MOST_KEYS]) + 8) * (largest + 16) + min(8 * words, _SLACK)),
+            ("words", 2 * words + (int(state[MOST_KEYS]) + 8) * (largest + 16) + min(8 * words, _SLACK) + wanted),
             ("where", highest),
             ("access", highest * (int(state[ACCESSES]) + 1)),
         ]
@@ -225,10 +228,13 @@ def hashed(key):  # type: ignore[no-untyped-def]
 
 @inline
 def has_room(t, row):  # type: ignore[no-untyped-def]
-    """Whether a row of so many words may be inserted: no insertion takes more than this (`make_room`)."""
+    """Whether there may be room to insert a row of so many words, or to take one out: so much `make_room` makes.
+
+    What an insertion takes in the end depends on what others have: it asks again before each step (`may_move`).
+    """
     state, tree, words = t.state, t.tree_heads[USED], t.heads[USED]
     return (
-        3 * tree + _BORDER * (row + 4) + min(16 * tree, _SLACK) <= len(t.tree)
+        3 * tree + _BORDER * (row + 4 + 4 * (state[ACCESSES] + 1)) + min(16 * tree, _SLACK) <= len(t.tree)
         and state[SPACES] + _LAYERS * (state[ACCESSES] + 1) + row <= len(t.posting)
         and 2 * words + (state[MOST_KEYS] + 8) * (row + 16) + min(8 * words, _SLACK) <= len(t.words)
         and (
@@ -237,6 +243,16 @@ def has_room(t, row):  # type: ignore[no-untyped-def]
             or 8 * (state[SLOTS] + state[MOST_KEYS] + _SLOTS // 2) <= 3 * len(t.slots)
         )
     )
+
+
+@inline
+def may_move(t, needed, borders):  # type: ignore[no-untyped-def]
+    """Whether there is room for so many words of rows and so many borders, and then to let one row be found by all."""
+    always = t.posting[ALWAYS]
+    least = 2 * t.state[LONGEST] + 2 * (t.words[always] & 0xFFFF_FFFF if always else 0) + 64
+    return t.heads[USED] + needed + least <= len(t.words) and 3 * t.tree_heads[USED] + _BORDER * (
+        t.state[LONGEST] + 4 + borders
+    ) <= len(t.tree)
 
 
 @kernel
