@@ -1,6 +1,6 @@
 """Break kernels on purpose, and count how many of the mutants the differential test notices.
 
-    python tests/differential/mutants.py [--count 200] [--seconds 60] [--seed 0] [--processes 2] [--only PART]
+    python tests/differential/mutants.py [--count 200] [--seconds 60] [--seed 0] [--processes 2] [--only PART] [--again LOG]
 
 A mutant is one kernel with one change: a comparison flipped, a bound moved by one, a flag dropped, `and` for `or`, a
 condition turned round. The parent process loads every kernel and draws rules and events; each mutant is a forked child
@@ -285,6 +285,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="", help="mutants of kernels with this in their names")
+    parser.add_argument(
+        "--again", default="", help="the output of an earlier run: those that survived it, and no others"
+    )
     given = parser.parse_args()
 
     rounds = [Round(theme.scaled(0.4), 7) for theme in THEMES]
@@ -293,7 +296,11 @@ def main() -> int:
     for setup in rounds[0].setups(list(INDEXES.all()), list(EVALUATORS.all())):
         assert rounds[0].compare(setup)[1] is None, setup
     everyone = kernels()
-    chosen = mutants(everyone, given.count, given.seed, given.only)
+    chosen = mutants(everyone, given.count if not given.again else sys.maxsize, given.seed, given.only)
+    if given.again:
+        with open(given.again) as log:
+            again = {line.split(" s  ", 1)[1].strip() for line in log if " SURVIVED " in line}
+        chosen = [mutant for mutant in chosen if str(mutant) in again]
     print(f"{len(chosen)} mutants of {len(everyone)} kernels", flush=True)
     gc.freeze()
     running: dict[int, tuple[Mutant, float]] = {}

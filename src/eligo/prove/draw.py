@@ -100,6 +100,10 @@ _CROWD: dict[str, Kind] = {"s0": "string", "s1": "string", "t": "time", **{f"k{i
 _SPARSE: dict[str, Kind] = {**{f"k{i}": "number" for i in range(60)}, **{f"s{i}": "string" for i in range(20)}}
 THEMES: tuple[Theme, ...] = (
     Theme("kinds"),
+    Theme("sparse", rules=300, events=48, singles=_SPARSE, several={"m": "number"}, stray=0.03,
+          numbers=(*range(6), 0.5),
+          strings=("", "x", "y", "xy"), leaves=(1, 2, 3, 3, 4, 6, 9), conjunctive=0.5, negations=0.02, patterns=0.3,
+          density=(0.02, 0.05, 0.15, 0.4)),
     Theme("crowd", rules=900, events=64, singles=_CROWD, several={"m": "number"}, stray=0.05, numbers=(*range(8), 2.5),
           strings=("", *(f"w{i}" for i in range(8))), leaves=(1, 2, 2, 3, 3, 4, 5, 6), conjunctive=0.93, negations=0.05,
           patterns=0.3),
@@ -110,10 +114,6 @@ THEMES: tuple[Theme, ...] = (
           patterns=6.0),
     Theme("shapes", rules=40, events=60, leaves=(1, 2, 3, 5, 12, 12, 30, 63, 64, 65, 129), conjunctive=0.5, stray=0.15),
     Theme("several", singles={"a": "number"}, several={"m": "number", "w": "string", "f": "boolean", "t": "time"}),
-    Theme("sparse", rules=300, events=48, singles=_SPARSE, several={"m": "number"}, stray=0.03,
-          numbers=(*range(6), 0.5),
-          strings=("", "x", "y", "xy"), leaves=(1, 2, 3, 3, 4, 6, 9), conjunctive=0.5, negations=0.02, patterns=0.3,
-          density=(0.02, 0.05, 0.15, 0.4)),
     Theme("ranges", rules=100, events=48, several={}, times=TIMES, ranges=True),
 )  # fmt: skip
 
