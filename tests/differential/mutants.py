@@ -67,6 +67,7 @@ SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("evaluate.trees", (("scan", "walk"), ("scan", "scan"))),
     ("evaluate.programs", (("scan", "walk"), ("scan", "shared"))),
     ("evaluate.leaf", (("scan", "interval"), ("scan", "dewey"))),
+    ("evaluate.leaves", (("scan", "interval"), ("scan", "dewey"))),
     ("evaluate", (("scan", "shared"), ("scan", "walk"))),
     ("compile.sharing", (("scan", "shared"),)),
     ("compile.labels", (("scan", "interval"), ("scan", "dewey"))),

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
-from eligo.language.tree import And, Constant, Node, Not, Or, Predicate, Value
+from eligo.language.tree import And, Constant, Node, Not, Or, Predicate, Value, predicates_of
 from eligo.language.values import range_set
 
 Kind = Literal["number", "string", "time", "boolean"]
@@ -82,8 +82,11 @@ class Theme:
     conjunctive: float = 0.6  # how often an inner node is an AND
     list_lengths: tuple[int, ...] = (1, 2, 2, 3, 3, 4, 6)
     negations: float = 0.2  # how often a node stands under a NOT
+    negated: float = 0.3  # how often a predicate is
+    nulls: float = 0.8  # how often it asks for presence, compared with 3 for a value
     patterns: float = 1.0
     density: tuple[float, ...] = (0.4, 0.75, 1.0)  # of the attributes an event has so many
+    planted: bool = False  # whether an event has what some rule names, so that rules hold where little else does
     ranges: bool = False  # events whose values are ranges: there are no lists then, and no inner wildcards
 
     @property
@@ -103,7 +106,7 @@ THEMES: tuple[Theme, ...] = (
     Theme("sparse", rules=300, events=48, singles=_SPARSE, several={"m": "number"}, stray=0.03,
           numbers=(*range(6), 0.5),
           strings=("", "x", "y", "xy"), leaves=(1, 2, 3, 3, 4, 6, 9), conjunctive=0.5, negations=0.02, patterns=0.3,
-          density=(0.02, 0.05, 0.15, 0.4)),
+          density=(0.0, 0.02, 0.05, 0.15, 0.4), planted=True, negated=0.02, nulls=0.02),
     Theme("crowd", rules=900, events=64, singles=_CROWD, several={"m": "number"}, stray=0.05, numbers=(*range(8), 2.5),
           strings=("", *(f"w{i}" for i in range(8))), leaves=(1, 2, 2, 3, 3, 4, 5, 6), conjunctive=0.93, negations=0.05,
           patterns=0.3),
@@ -172,8 +175,8 @@ class Drawer:
     def predicate(self) -> Predicate:
         choose, theme = self.random, self.theme
         name = choose.choice(theme.attributes)
-        negated = choose.random() < 0.3
-        weights = (3.0, 3.0, 3.0, 2.0, theme.patterns, 0.8, 4.0 if name in theme.several else 0.0)
+        negated = choose.random() < theme.negated
+        weights = (3.0, 3.0, 3.0, 2.0, theme.patterns, theme.nulls, 4.0 if name in theme.several else 0.0)
         form = choose.choices(("=", "in", "order", "between", "like", "is null", "contains"), weights)[0]
         if form == "=":
             return Predicate(name, "=", (self.value(name),), negated)
@@ -236,6 +239,10 @@ class Drawer:
                 made.setdefault(outer, {})[inner] = value
             elif not isinstance(made.get(name), dict):
                 made[name] = value
+        if self.theme.planted and self._known:
+            for leaf in predicates_of(choose.choice(self._known)):
+                if leaf.values and choose.random() < 0.85:
+                    made[leaf.attribute] = choose.choice(leaf.values)
         return made
 
     def _event_value(self, name: str) -> Any:
