@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.content import mark_row
 from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.blooming import (
@@ -39,7 +38,6 @@ from eligo.index.ps_tree.covering import (
     most_spaces,
 )
 from eligo.index.ps_tree.hashing import gathered_keys, is_crowded, place_keys, unplace_keys
-from eligo.index.ps_tree.keys import find_block
 from eligo.index.ps_tree.lines import TEXT, is_range, point_at, text_cuts
 from eligo.index.ps_tree.nodes import (
     LAST,
@@ -58,12 +56,12 @@ from eligo.index.ps_tree.pools import (
     ROWS,
     SIGNATURES,
     SLOTS,
-    SPACES,
     WANTED,
     has_room,
     may_move,
 )
-from eligo.index.ps_tree.postings import directory_of, row_in, rows_in
+from eligo.index.ps_tree.postings import directory_of, row_in
+from eligo.index.ps_tree.room import moving_words, placing_words
 from eligo.index.ps_tree.spaces import (
     before_space,
     close_line,
@@ -110,67 +108,6 @@ def gathered(t, s):  # type: ignore[no-untyped-def]
     if t.state[SIGNATURES]:
         return gathered_members(t, s, HEAVY)
     return gathered_keys(t, s, HEAVY)
-
-
-@kernel
-def moving_words(t, copies, starts, count, line, more, parts, strings, spaces):  # type: ignore[no-untyped-def]
-    """Words that taking some rows out and putting them in again takes at most, when a space of a line has become so
-    many, and there are so many more keys: blocks that grow row by row leave behind others five to seven times as large
-    together, and a list of keys that is full moves.
-    """
-    needed = 8 * parts * (len(copies) + 16 * (more + count + 1))
-    if t.state[SIGNATURES]:
-        return needed
-    most = t.state[ACCESSES]
-    for i in range(count):
-        number = copies[starts[i]] >> 32
-        for j in range(most):
-            other = np.int64(t.access[number * (most + 1) + j])
-            if other >= 0 and other != line and is_range(other & 15):
-                for k in range(cover(t, copies, check_on(copies, starts[i], other), other, strings, spaces[0])):
-                    o = t.uses[spaces[0, k]]
-                    if o and upper(t.words[o]) + more + 1 >= lower(t.words[o]):
-                        needed += 4 * (lower(t.words[o]) + more)
-    return needed
-
-
-@kernel
-def placing_words(t, row, at, lines, n, strings, spaces):  # type: ignore[no-untyped-def]
-    """Words that placing a row takes at most, given the lines that it is found by."""
-    words, size, most = t.words, row_words(row, at), t.state[ACCESSES]
-    if t.state[SIGNATURES]:
-        needed = 2 * size
-        for j in range(most + 1):
-            line = np.int64(lines[j])
-            if line >= 0:
-                for k in range(cover(t, row, check_on(row, at, line), line, strings, spaces[0])):
-                    o = t.posting[spaces[0, k]] if j == 0 else t.uses[spaces[0, k]]
-                    needed += 4 * (most + 8) + 3 * (lower(words[o]) if o else 0)
-        return needed
-    needed, keys = np.int64(0), np.int64(1)
-    counts, some, turn = np.zeros(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
-    for i in range(n):
-        line = np.int64(lines[i])
-        counts[i] = cover(t, row, check_on(row, at, line), line, strings, spaces[i])
-        keys *= counts[i]
-    for i in range(n):
-        for k in range(counts[i] if is_range(lines[i] & 15) else 0):
-            o = t.uses[spaces[i, k]]
-            if o == 0 or upper(words[o]) + keys + 1 >= lower(words[o]):
-                needed += 4 * (4 + keys + (lower(words[o]) if o else 0))
-    while n:
-        for i in range(n):
-            some[i] = spaces[i, turn[i]]
-        o, _ = find_block(t, some, n)
-        needed += 2 * (size + most + 8) + (2 * lower(words[o]) if o else 0)
-        i = n - 1
-        while i >= 0 and turn[i] + 1 == counts[i]:
-            turn[i] = 0
-            i -= 1
-        if i < 0:
-            break
-        turn[i] += 1
-    return needed
 
 
 @kernel
@@ -406,21 +343,6 @@ def copy_row(t, number):  # type: ignore[no-untyped-def]
         return t.words[:0].copy()
     at = o + lower(t.words[directory_of(t, o) + which])
     return t.words[at : at + row_words(t.words, at)].copy()
-
-
-@kernel
-def mark_rows(t, attributes, strings):  # type: ignore[no-untyped-def]
-    """Set what stands at the numbers of the attributes and strings that some row names."""
-    words, spaces = t.words, t.state[SPACES]
-    if t.state[SIGNATURES]:
-        for number in range(t.state[HIGHEST]):
-            if t.where[number] > 0:
-                mark_row(words, 2 * np.int64(t.where[number]), attributes, strings)
-        return
-    for i in range(spaces + len(t.slots) // 2):
-        o = t.posting[i] if i < spaces else t.slots[2 * (i - spaces) + 1] if t.slots[2 * (i - spaces)] != -1 else 0
-        for which in range(1, rows_in(t, o) + 1 if o else 1):
-            mark_row(words, o + lower(words[directory_of(t, o) + which]), attributes, strings)
 
 
 @kernel

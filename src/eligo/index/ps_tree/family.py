@@ -13,7 +13,7 @@ from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.pooled import PooledIndex, largest_and_highest
-from eligo.index.ps_tree.changing import adjust_rows, copy_row, delete_rows, foresee, insert_rows, mark_rows
+from eligo.index.ps_tree.changing import adjust_rows, copy_row, delete_rows, foresee, insert_rows
 from eligo.index.ps_tree.choosing import FEW
 from eligo.index.ps_tree.covering import MOST_COVERED
 from eligo.index.ps_tree.meeting import observe_events
@@ -28,6 +28,7 @@ from eligo.index.ps_tree.pools import (
     ROUNDS,
     Pools,
 )
+from eligo.index.ps_tree.postings import mark_rows
 
 _MOST_ACCESSES = 6  # access predicates of a rule, or its predicates in signatures, that an option allows
 _IN_TURN: I64 = np.zeros(0, np.int64)

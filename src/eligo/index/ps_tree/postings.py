@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.content import mark_row
 from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
 from eligo.index.dynamic.rows import check_words, first_check, is_plain_check, row_words, use_words
-from eligo.index.ps_tree.pools import ACCESSES
+from eligo.index.ps_tree.pools import ACCESSES, HIGHEST, SIGNATURES, SPACES
 from eligo.jit import inline, kernel
 
 KEY, ROWS = 1, 2
@@ -154,3 +155,18 @@ def arranged(source, at, guaranteed, count, out):  # type: ignore[no-untyped-def
             used = to
     use_words(out, 0, used - (begin - at))
     return to
+
+
+@kernel
+def mark_rows(t, attributes, strings):  # type: ignore[no-untyped-def]
+    """Set what stands at the numbers of the attributes and strings that some row names."""
+    words, spaces = t.words, t.state[SPACES]
+    if t.state[SIGNATURES]:
+        for number in range(t.state[HIGHEST]):
+            if t.where[number] > 0:
+                mark_row(words, 2 * np.int64(t.where[number]), attributes, strings)
+        return
+    for i in range(spaces + len(t.slots) // 2):
+        o = t.posting[i] if i < spaces else t.slots[2 * (i - spaces) + 1] if t.slots[2 * (i - spaces)] != -1 else 0
+        for which in range(1, rows_in(t, o) + 1 if o else 1):
+            mark_row(words, o + lower(words[directory_of(t, o) + which]), attributes, strings)
