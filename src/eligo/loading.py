@@ -12,12 +12,13 @@ from typing import Any
 
 from eligo.arguments import plain_id, shown
 from eligo.bulk import rows_of
+from eligo.collector import without_collector
 from eligo.errors import EligoError, LimitError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
 from eligo.language import Limits, Node, parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued
-from eligo.reading import KINDS, NOTHING, check_id, duplicate, read_rule, tags_of, weight_of, without_collector
+from eligo.reading import KINDS, NOTHING, check_id, duplicate, read_rule, tags_of, weight_of
 from eligo.rule import Reject
 from eligo.segments.pending import Pending
 from eligo.segments.rule_table import RuleId, is_id

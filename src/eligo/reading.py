@@ -4,10 +4,8 @@ rule is the same for a matcher, a bulk load and a task on Spark.
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -100,19 +98,6 @@ def tags_of(tags: Any) -> tuple[str, ...]:
 
 def duplicate(rule: RuleId) -> DuplicateRuleError:
     return DuplicateRuleError(f"there is a rule {shown(rule)} already: replace=True puts the new one in its place")
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """No garbage collection meanwhile: a bulk load makes no cycles, and a round over millions of objects takes long."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _decoded(text: str) -> object:

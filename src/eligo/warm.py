@@ -1,8 +1,8 @@
 """Filling the kernel cache: one small pass through everything that runs a kernel, in several processes.
 
-Numba compiles a kernel at its first call and keeps the machine code in a cache on disk (kernel_cache.py). Passes of
-different indexes and evaluators share few kernels, so that two processors do it in little more than half the time; of
-what they share, one process compiles and the others wait.
+A kernel is compiled at its first call, and the machine code is kept (kernels/). Passes of different indexes and
+evaluators share few kernels, so that two processors do it in little more than half the time; of what they share, one
+process compiles and the others wait.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -56,32 +58,43 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
 )
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
 _LABELS, _EXCHANGE, _PIECES, _VARIANTS = "widest labels", "exchange", "pieces", "variants"  # tasks that are no pairs
+_COMPILED, _DONE = "compiled", "done"  # what a process says
 # {"a": 1, "b": [1], "c": "x"}, as Spark writes a Variant: the names, and the values.
 _NAMES: Final = bytes([1, 3, 0, 1, 2, 3]) + b"abc"
 _VALUE: Final = bytes([2, 3, 0, 1, 2, 0, 2, 8, 10, 12, 1, 3, 1, 0, 2, 12, 1]) + bytes([5]) + b"x"
 
 
-def warm(processes: int | None = None) -> None:
-    """Run every index and every evaluator once, in so many processes; as many as there are processors by default."""
-    tasks = _tasks()
-    count = min(processes or _processors(), len(tasks))
-    if count == 1:
-        for task in tasks:
-            _run(task)
-        return
+@dataclass(frozen=True)
+class Step:
+    """What happened: a kernel was compiled, or a task is done."""
+
+    task: str
+    kernel: str = ""
+    seconds: float = 0.0
+
+
+def warm(
+    processes: int | None = None, said: Callable[[Step], None] = lambda step: None, only: Iterable[str] | None = None
+) -> frozenset[str]:
+    """Run every index and every evaluator once, in so many processes; as many as there are processors by default. Or
+    only some pairs of both, such as propagation/interval.
+
+    The keys under which the kernels are kept that were needed.
+    """
     waiting: SimpleQueue[str] = SimpleQueue()
-    for task in tasks:
+    for task in tasks() if only is None else only:
         waiting.put(task)
+    count = min(processes or _processors(), waiting.qsize())
     with ThreadPoolExecutor(count) as threads:
-        for process in [threads.submit(_feed, waiting) for _ in range(count)]:
-            process.result()
+        running = [threads.submit(_feed, waiting, said) for _ in range(count)]
+        return frozenset().union(*(process.result() for process in running))
 
 
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _tasks() -> list[str]:
+def tasks() -> list[str]:
     """What is to be run, as texts: pairs of index and evaluator that share most kernels together, the largest first."""
     from eligo.evaluate.registry import EVALUATORS
     from eligo.index.registry import AUTO, INDEXES
@@ -90,9 +103,9 @@ def _tasks() -> list[str]:
     for name in INDEXES.all():
         path = INDEXES.get(name).__module__.split(".")
         families.setdefault(".".join(path[:3]), []).append(f"{name}/interval")
-    tasks = [" ".join(pairs) for pairs in sorted(families.values(), key=len, reverse=True)]
-    tasks += [f"{AUTO}/{evaluator}" for evaluator in EVALUATORS.all() if evaluator != "interval"]
-    return [*tasks, _LABELS, _EXCHANGE, _PIECES, _VARIANTS]
+    pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]
+    pairs += [f"{AUTO}/{evaluator}" for evaluator in EVALUATORS.all() if evaluator != "interval"]
+    return [*pairs, _LABELS, _EXCHANGE, _PIECES, _VARIANTS]
 
 
 def _run(task: str) -> None:
@@ -111,8 +124,9 @@ def _run(task: str) -> None:
                 _pass(index, evaluator, integers)
 
 
-def _feed(waiting: SimpleQueue[str]) -> None:
-    """Have a process of its own run one waiting task after the other."""
+def _feed(waiting: SimpleQueue[str], said: Callable[[Step], None] = lambda step: None) -> set[str]:
+    """Have a process of its own run one waiting task after the other; the keys of the kernels that they needed."""
+    keys: set[str] = set()
     here = str(Path(__file__).parent.parent)
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-c", "import sys, eligo.warm; eligo.warm._serve(sys.stdin)"]
@@ -125,21 +139,29 @@ def _feed(waiting: SimpleQueue[str]) -> None:
             try:
                 task = waiting.get_nowait()
             except Empty:
-                return
-            try:
+                return keys
+            with suppress(OSError):
                 print(task, file=process.stdin, flush=True)
-                done = process.stdout.readline()
-            except OSError:
-                done = ""
-            if done != f"{task}\n":
+            for line in process.stdout:
+                what, _, rest = line.rstrip("\n").partition("\t")
+                if what == _DONE:
+                    keys.update(rest.split())
+                    said(Step(task))
+                    break
+                kernel, _, seconds = rest.partition("\t")
+                said(Step(task, kernel, float(seconds)))
+            else:
                 raise EligoError(f"compiling the kernels of {task} failed; what went wrong is printed above")
 
 
-def _serve(tasks: Iterable[str]) -> None:
-    """Run the tasks that come line by line, and say each when it is done."""
-    for line in tasks:
+def _serve(given: Iterable[str]) -> None:
+    """Run the tasks that come line by line; say each kernel that is compiled, and at the end which were needed."""
+    from eligo.kernels import finding
+
+    finding.progress.told = lambda kernel, seconds: print(_COMPILED, kernel, seconds, sep="\t", flush=True)
+    for line in given:
         _run(line.strip())
-        print(line, end="", flush=True)
+        print(_DONE, *finding.used, sep="\t", flush=True)
 
 
 def _pass(index: str, evaluator: str, integers: bool) -> None:
@@ -279,7 +301,12 @@ def _ask(matcher: Any) -> None:
     matcher.match_batch(list(_EVENTS))
     matcher.match_batch(_table())
     matcher.match_batch(_table().slice(1), tags=("some",), limit=1)
+    full = pa.table({"a": [1, 2], "f": [0.5, 1.5], "s": ["x", "y"], "flag": [True, False], "t": [_MOMENT, _MOMENT]})
+    matcher.match_batch(full)
+    matcher.match_batch(full.to_batches()[0].slice(1))
     matcher.observe(list(_EVENTS))
+    matcher.observe(full)
+    assert matcher.attributes
     matcher.stats()
 
 

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "eligo"
 
 # A room imports from the rooms before it, never from those behind.
 ORDER = [
-    "errors", "arguments", "forking", "interrupts", "kernel_cache", "jit", "arrow", "registry", "options", "language",
+    "errors", "arguments", "collector", "forking", "interrupts", "kernels", "jit", "arrow", "registry", "options", "language",
     "compile", "index", "evaluate", "rule", "segments",
 ]  # fmt: skip
 

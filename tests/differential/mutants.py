@@ -25,20 +25,20 @@ from collections import defaultdict
 from collections.abc import Iterator
 from copy import copy, deepcopy
 from dataclasses import dataclass
-from functools import partial
+from itertools import count
 from types import FunctionType
 from typing import Any
 
-import numba
 from numba.core.dispatcher import Dispatcher
 
-import eligo.jit
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
+from eligo.kernels.native import Kernel, load_entry, make_entry
 from eligo.prove.draw import THEMES
 from eligo.prove.rounds import Round
 from eligo.prove.walks import Walk
 
+numbers = count()  # of what was compiled
 KILLED, SURVIVED, INVALID = 10, 11, 12
 FIRST, NEXT = 90, 25  # seconds after which a comparison hangs: the first, which compiles, and any other
 # What chooses between ways that all give the right answer, watches, measures or draws; and what no matcher calls.
@@ -234,10 +234,13 @@ def take_place(mutant: Mutant, everyone: dict[str, Any]) -> None:
 
 
 def compiled_anew(function: Any) -> Any:
-    """A kernel as `eligo.jit` makes it, without a cache on disk."""
-    kernel: Any = numba.njit(nogil=True)(function)
-    kernel.get_call_template = partial(eligo.jit._call_plainly, kernel.get_call_template)
-    return kernel
+    """A kernel as `eligo.jit` makes it, looked for nowhere and kept nowhere."""
+
+    def entry_point(kernel: Kernel, args: tuple[Any, ...]) -> Any:
+        made = make_entry(kernel, args, f"mutant.{next(numbers)}")
+        return load_entry(made, kernel.py_func)
+
+    return Kernel(function, entry_point)
 
 
 def attempt(mutant: Mutant, everyone: dict[str, Any], rounds: list[Round], walks: list[Walk], seconds: float) -> int:
@@ -297,6 +300,10 @@ def main() -> int:
     for setup in rounds[0].setups(list(INDEXES.all()), list(EVALUATORS.all())):
         assert rounds[0].compare(setup)[1] is None, setup
     everyone = kernels()
+    # And every body of one, so that a child compiles the mutant and what calls it, and nothing else.
+    for kernel in everyone.values():
+        for args in list(kernel.overloads):
+            kernel.body(args)
     chosen = mutants(everyone, given.count if not given.again else sys.maxsize, given.seed, given.only)
     if given.again:
         with open(given.again) as log:

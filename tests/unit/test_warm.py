@@ -13,7 +13,7 @@ from eligo.index.registry import INDEXES
 
 
 def test_everything_is_run_once() -> None:
-    tasks = [pair for task in warm._tasks() for pair in task.split() if "/" in pair]
+    tasks = [pair for task in warm.tasks() for pair in task.split() if "/" in pair]
     assert len(tasks) == len(set(tasks))
     assert {pair.split("/")[0] for pair in tasks} >= set(INDEXES.all())
     assert {pair.split("/")[1] for pair in tasks} == set(EVALUATORS.all())

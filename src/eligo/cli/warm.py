@@ -1,4 +1,4 @@
-"""`eligo warm`: fill the kernel cache."""
+"""`eligo warm`: compile every kernel once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,26 @@ def warm_cache(
 ) -> None:
     """Compile the kernels of every index and evaluator once, so that later processes only load them.
 
-    Run it when an image is built, and before many processes start at once.
+    Run it when an image is built, and before many processes start at once. Kernels that came with the package, or are
+    in the cache, are not compiled again.
     """
-    from eligo.warm import warm
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from eligo.warm import Step, tasks, warm
 
     started = time.perf_counter()
-    warm(processes)
-    print(f"kernel cache filled in {time.perf_counter() - started:.1f} s")
+    compiled = 0
+    columns = TextColumn("compiling kernels"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, TextColumn("{task.description}"), transient=True) as bar:
+        shown = bar.add_task("", total=len(tasks()))
+
+        def said(step: Step) -> None:
+            nonlocal compiled
+            if step.kernel:
+                compiled += 1
+                bar.update(shown, description=f"{compiled} compiled, {step.task.split()[0]}: {step.kernel}")
+            else:
+                bar.advance(shown)
+
+        needed = warm(processes, said)
+    print(f"{len(needed)} kernels at hand, {compiled} of them compiled in {time.perf_counter() - started:.1f} s")

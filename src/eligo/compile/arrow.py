@@ -71,7 +71,8 @@ def _encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Ev
     cursor = offsets[:-1].copy()
     metas, keys = np.zeros(max(total, 1), np.int64), np.zeros(max(total, 1), np.int64)
     for part in parts:
-        deal(part[0], part[1], part[2], cursor, metas, keys)
+        # All of one kind, for one version of the kernel: none of Arrow's own, which are read-only, none repeated.
+        deal(*(np.require(array, np.int64, ["C", "W"]) for array in part), cursor, metas, keys)
     buffer.replace(offsets, metas, keys, int(counts.max(initial=0)))
 
 

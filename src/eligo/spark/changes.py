@@ -21,11 +21,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.collector import without_collector
 from eligo.compile.compiled import U8, Arrays
 from eligo.compile.naming import attribute_counts
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeError
 from eligo.index.registry import choose as choose_index
-from eligo.reading import check_id, duplicate, without_collector
+from eligo.reading import check_id, duplicate
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Segment
 from eligo.spark.jobs import report

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from eligo.collector import without_collector
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import Arrays
@@ -36,7 +37,7 @@ from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits, Quantified
 from eligo.language.normalize import normalize
-from eligo.reading import NOTHING, check_id, read_rule, tags_of, weight_of, without_collector
+from eligo.reading import NOTHING, check_id, read_rule, tags_of, weight_of
 from eligo.segments.pending import Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
 from eligo.segments.rule_table import RuleTable

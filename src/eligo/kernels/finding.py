@@ -1,0 +1,58 @@
+"""From a call of a kernel to its machine code: found in the package or in the cache, or compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from functools import cache
+from types import FunctionType
+from typing import Any, cast
+
+import numpy as np
+
+from eligo.collector import without_collector
+from eligo.interrupts import uninterrupted
+from eligo.kernels import native, store
+from eligo.kernels.meaning import meaning
+from eligo.kernels.progress import Progress
+
+_FORMAT = 2  # of what is kept
+progress = Progress()
+used: set[str] = set()  # the keys of what this process has called
+
+
+@cache
+def _versions() -> str:
+    return repr((_FORMAT, sys.implementation.cache_tag, np.__version__.partition(".")[0], native.versions()))
+
+
+@cache
+def archive_name() -> str:
+    """The archive of the package that would be for this Python and this processor."""
+    return f"{sys.implementation.cache_tag}-{native.target()[0]}"
+
+
+def key_of(kernel: native.Kernel, args: tuple[Any, ...]) -> str:
+    """What the machine code of a kernel is kept under."""
+    digest = hashlib.blake2b(meaning(cast(FunctionType, kernel.py_func)), digest_size=16)
+    digest.update(f"{args} {_versions()}".encode())
+    return digest.hexdigest()
+
+
+def entry_point(kernel: native.Kernel, args: tuple[Any, ...]) -> Any:
+    """What Python calls for arguments of these types."""
+    with uninterrupted():  # Numba and LLVM free things twice if Ctrl-C comes while they make an object
+        key = key_of(kernel, args)
+        used.add(key)
+        entry = store.find(key, archive_name())
+        if entry is not None:
+            return native.load_entry(entry, kernel.py_func)
+        with store.compiling(key):
+            entry = store.find(key, archive_name())  # perhaps another process has compiled it meanwhile
+            if entry is None:
+                progress.begin()
+                with without_collector():  # an eighth of the time
+                    entry = native.make_entry(kernel, args, f"eligo.{key}")
+                progress.end(kernel.py_func.__qualname__)
+                store.keep(key, entry)
+        return native.load_entry(entry, kernel.py_func)

@@ -1,0 +1,15 @@
+"""Kernels as Numba compiles and keeps them by itself: for versions whose inside nobody here has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def plainly(function: Callable[..., Any]) -> Any:
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except (RuntimeError, ImportError):  # no place to write to, or a function of no module
+        return numba.njit(nogil=True)(function)

@@ -1,0 +1,72 @@
+"""What changes the key of a kernel, and what does not."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eligo.kernels.meaning import meaning
+
+BASE = """
+{comment}
+LIMIT = {limit}
+TABLE = np.array({table})
+
+@kernel
+def helper(x):
+    return x {operator} LIMIT
+
+@kernel
+def outer(x, y=1):
+    {docstring}
+    if x > settings.flag:
+        return helper(x) + TABLE[0]
+    return np.abs(x) + {constant}
+"""
+PLAIN = {
+    "comment": "",
+    "limit": "3",
+    "table": "[1, 2]",
+    "operator": "+",
+    "docstring": '"""Words."""',
+    "constant": "1",
+    "flag": 0,
+}
+
+
+def made(**given: Any) -> bytes:
+    values = {**PLAIN, **given}
+    settings = types.ModuleType("eligo.settings")
+    settings.flag = values.pop("flag")  # type: ignore[attr-defined]
+    names: dict[str, Any] = {
+        "np": np,
+        "settings": settings,
+        "kernel": lambda function: types.SimpleNamespace(py_func=function),
+        "__name__": "eligo.made",
+    }
+    exec(BASE.format(**values), names)
+    return meaning(names["outer"].py_func)
+
+
+def test_words_and_lines_mean_nothing() -> None:
+    assert made() == made()
+    assert made(comment="# a comment\n\n") == made(docstring='"""Others."""') == made()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"limit": "4"}, {"limit": "3.0"}, {"table": "[1, 3]"}, {"table": "[1.0, 2.0]"}, {"operator": "-"}, {"constant": "2"}, {"constant": "1.0"}, {"flag": 1}, {"flag": True}],
+    ids=str,
+)  # fmt: skip
+def test_what_a_kernel_or_a_helper_computes_does(change: dict[str, Any]) -> None:
+    assert made(**change) != made()
+
+
+def test_what_nobody_knows_the_meaning_of_is_refused() -> None:
+    names: dict[str, Any] = {"odd": object(), "__name__": "eligo.made"}
+    exec("def outer():\n    return odd", names)
+    with pytest.raises(TypeError, match="nobody knows what it means"):
+        meaning(names["outer"])
