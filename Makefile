@@ -13,7 +13,7 @@ KAFKA_VENV := .venv-kafka
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv install demo test test-slow test-thorough prove mutants test-cluster test-kafka lint typecheck format warm clean check-java
+.PHONY: help venv install demo wheel test test-slow test-thorough prove mutants test-cluster test-versions test-kafka lint typecheck format warm clean check-java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,12 @@ demo: check-java $(VENV)/.demo  ## match 336,776 real flights against 10,000 rul
 test: lint typecheck warm  ## lint, types, kernel cache, then every test but the slow ones
 	$(BIN)/python -m pytest -m "not slow" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --durations 20
 
+wheel: $(VENV)/.dev  ## dist/: a wheel with kernels for this Python and kind of processor, and one without
+	rm -rf build/kernels && $(BIN)/python -m eligo.packing build/kernels
+	ELIGO_KERNELS=$$(echo build/kernels/*.kernels) $(BIN)/python -m uv build --quiet --wheel --out-dir dist .
+	$(BIN)/python -m uv build --quiet --wheel --out-dir dist .
+	@ls -l dist/*.whl
+
 test-slow: warm  ## soak and scale tests
 	$(BIN)/python -m pytest -m slow
 
@@ -40,6 +46,15 @@ prove: warm  ## every index and evaluator against the reference, for SECONDS=600
 
 mutants: warm  ## break kernels on purpose, and count how many of the mutants the proof notices (an hour)
 	$(BIN)/python tests/differential/mutants.py
+
+test-versions: $(VENV)/.dev  ## kernels with the oldest and other versions of Numba that are said to be known
+	@for version in 0.60.0 0.61.2 0.64.0; do \
+	  echo "Numba $$version"; \
+	  $(BIN)/python -m uv venv --quiet --clear --python $(BIN)/python build/numba-$$version \
+	  && $(BIN)/python -m uv pip install --quiet --python build/numba-$$version/bin/python \
+	       --editable . "numba==$$version" 'pytest>=8,<9.2' 'pytest-xdist>=3.7,<4' \
+	  && build/numba-$$version/bin/python -m pytest -q -n 2 tests/unit/kernels || exit 1; \
+	done
 
 test-cluster: warm  ## a Spark cluster of several processes, some of them killed in the middle of their work
 	$(BIN)/python -m pytest -m cluster
