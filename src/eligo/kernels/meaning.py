@@ -62,6 +62,8 @@ def _code(code: CodeType) -> Iterator[bytes]:
     for number, constant in enumerate(code.co_consts):
         if isinstance(constant, CodeType):
             yield from _code(constant)
+        elif isinstance(constant, frozenset):  # in another order in each process
+            yield f"frozenset {sorted(map(repr, constant))}".encode()
         elif number or not isinstance(constant, str):  # a first string is the docstring
             yield f"{type(constant).__name__} {constant!r}".encode()
 

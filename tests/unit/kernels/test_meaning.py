@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import types
 from typing import Any
 
@@ -63,6 +66,17 @@ def test_words_and_lines_mean_nothing() -> None:
 )  # fmt: skip
 def test_what_a_kernel_or_a_helper_computes_does(change: dict[str, Any]) -> None:
     assert made(**change) != made()
+
+
+def test_a_set_means_the_same_in_every_process() -> None:
+    program = "from eligo.kernels.meaning import meaning\ndef f(x):\n    return x in {'a', 'b', 'c', 'd'}\nprint(meaning(f).hex())"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
 
 
 def test_what_nobody_knows_the_meaning_of_is_refused() -> None:
