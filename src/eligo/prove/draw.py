@@ -103,7 +103,7 @@ _CROWD: dict[str, Kind] = {"s0": "string", "s1": "string", "t": "time", **{f"k{i
 _SPARSE: dict[str, Kind] = {**{f"k{i}": "number" for i in range(60)}, **{f"s{i}": "string" for i in range(20)}}
 THEMES: tuple[Theme, ...] = (
     Theme("kinds"),
-    Theme("sparse", rules=200, events=32, singles=_SPARSE, several={"m": "number"}, stray=0.03,
+    Theme("sparse", rules=120, events=32, singles=_SPARSE, several={"m": "number"}, stray=0.03,
           numbers=(*range(6), 0.5),
           strings=("", "x", "y", "xy"), leaves=(1, 2, 3, 3, 4, 6, 9), conjunctive=0.5, negations=0.02, patterns=0.3,
           density=(0.0, 0.02, 0.05, 0.15, 0.4), planted=True, negated=0.02, nulls=0.02),
