@@ -58,6 +58,7 @@ from eligo.index.ps_tree.pools import (
     SLOTS,
     WANTED,
     has_room,
+    least_words,
     may_move,
 )
 from eligo.index.ps_tree.postings import directory_of, row_in
@@ -221,7 +222,7 @@ def settle(t, row, at, strings, spaces, out, chosen, options, weights, patient):
     needed = placing_words(t, row, at, lines, n, strings, spaces)
     if not may_move(t, needed, 0):
         if patient:
-            t.state[WANTED] = needed
+            t.state[WANTED] = needed + least_words(t)
             return False
         for i in range(most + 1):
             lines[i] = -1

@@ -193,10 +193,11 @@ class Pools:
 
     def _sizes(self, largest: int, highest: int, coming: int) -> list[tuple[str, int]]:
         state, highest = self.state, max(highest, int(self.state[HIGHEST]))
+        largest = max(largest, int(state[LONGEST]))
         made = int(state[SPACES]) + _LAYERS * (int(state[ACCESSES]) + 1) + largest + coming // 2
         tree, words = int(self.tree_heads[USED]) + 4 * coming, int(self.heads[USED]) + 4 * coming
         cuts = 4 * (int(state[ACCESSES]) + 1)
-        wanted, state[WANTED] = 2 * int(state[WANTED]), 0
+        wanted, state[WANTED] = int(state[WANTED]), 0
         return [
             ("tree", 3 * tree + _BORDER * (largest + 4 + cuts) + min(16 * tree, _SLACK)),
             ("space", 4 * made),
@@ -246,11 +247,16 @@ def has_room(t, row):  # type: ignore[no-untyped-def]
 
 
 @inline
+def least_words(t):  # type: ignore[no-untyped-def]
+    """Words that it takes to let one more row be found by every event."""
+    always = t.posting[ALWAYS]
+    return 2 * t.state[LONGEST] + 2 * (t.words[always] & 0xFFFF_FFFF if always else 0) + 64
+
+
+@inline
 def may_move(t, needed, borders):  # type: ignore[no-untyped-def]
     """Whether there is room for so many words of rows and so many borders, and then to let one row be found by all."""
-    always = t.posting[ALWAYS]
-    least = 2 * t.state[LONGEST] + 2 * (t.words[always] & 0xFFFF_FFFF if always else 0) + 64
-    return t.heads[USED] + needed + least <= len(t.words) and 3 * t.tree_heads[USED] + _BORDER * (
+    return t.heads[USED] + needed + least_words(t) <= len(t.words) and 3 * t.tree_heads[USED] + _BORDER * (
         t.state[LONGEST] + 4 + borders
     ) <= len(t.tree)
 
