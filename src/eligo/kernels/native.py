@@ -113,7 +113,9 @@ def _module_of(library: Any) -> Any:
 
 
 class Linked(Body):
-    """A wrapper and all that it calls, optimised and compiled for the target."""
+    """A wrapper and all that it calls, optimised for the target."""
+
+    symbol = ""  # the name of the wrapper, which alone is seen from outside
 
     def finalize(self) -> None:
         whole = self._final_module
@@ -132,8 +134,6 @@ class Linked(Body):
         self._verify_declare_only_symbols()
         whole.verify()
         self._finalized = True
-
-    symbol = ""
 
 
 class _Codegen(JITCPUCodegen):
@@ -269,7 +269,7 @@ def _c_functions() -> None:
         llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
-_alive: list[Any] = []
+_alive: list[Any] = []  # environments, to whose addresses machine code points
 
 
 @global_compiler_lock
@@ -301,4 +301,4 @@ def load_entry(entry: Entry, function: Callable[..., Any]) -> Any:
 def versions() -> tuple[str, ...]:
     """All of Numba that decides what code is made."""
     settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
-    return numba.__version__, llvm.llvm_version_info.__repr__(), *map(str, settings), *target()
+    return numba.__version__, repr(llvm.llvm_version_info), *map(str, settings), *target()
