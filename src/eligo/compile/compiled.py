@@ -213,6 +213,19 @@ def mixed(h, value):  # type: ignore[no-untyped-def]
     return h ^ (h >> np.uint64(32))
 
 
+@inline
+def grown(array, least):  # type: ignore[no-untyped-def]
+    """Returns the same array with room for `least` items or more. (A slice that is assigned would do, but takes Numba a
+    second to compile, once a process: for the message that shapes differ.)
+    """
+    if least <= len(array):
+        return array
+    bigger = np.zeros(max(least, 2 * len(array)), array.dtype)
+    for i in range(len(array)):
+        bigger[i] = array[i]
+    return bigger
+
+
 @kernel
 def first_equal_predicate(attribute, flags, pattern, offsets, keys, low_kind, high_kind):  # type: ignore[no-untyped-def]
     """For every predicate the first one that equals it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.compile.compiled import grown
 from eligo.jit import kernel
 
 
@@ -99,10 +100,7 @@ def dewey_components(tree, offsets):  # type: ignore[no-untyped-def]
                 number = (path[depth - 1] >> 1) + 1
                 path[depth - 1] = 2 * number + (1 if is_and[depth - 1] and waiting[depth - 1] == 0 else 0)
             if tree[t] >= 0:
-                while used + depth > len(parts):
-                    bigger = np.zeros(2 * len(parts), np.int32)
-                    bigger[:used] = parts[:used]
-                    parts = bigger
+                parts = grown(parts, used + depth)
                 for k in range(depth):
                     parts[used + k] = path[k]
                 used += depth

@@ -220,9 +220,11 @@ def expand(tree, offsets, conjunction_offsets, conjunction, terms, after, items,
             tokens += offsets[r + 1] - offsets[r]
     written, written_offsets = np.empty(tokens, np.int32), np.zeros(rules + 1, np.int64)
     found = np.empty(len(conjunction) + room, np.int32)
-    found[: len(conjunction)] = conjunction
+    for i in range(len(conjunction)):
+        found[i] = conjunction[i]
     found_offsets = np.zeros(known + wanted + 1, np.int64)
-    found_offsets[: known + 1] = conjunction_offsets
+    for i in range(known + 1):
+        found_offsets[i] = conjunction_offsets[i]
     stack, keep = np.empty((longest, 2), np.int64), np.empty(widest, np.bool_)
     c, k = known, 0
     for r in range(rules):

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from eligo.compile import codes
-from eligo.compile.compiled import I32, I64, Arrays
+from eligo.compile.compiled import I32, I64, Arrays, grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.index.checks import Checks, leading
-from eligo.index.op_lists import grown
 from eligo.jit import inline, kernel
 
 LEAF = 32  # a subtree of so many conjunctions, or fewer, is no node: its rows are verified

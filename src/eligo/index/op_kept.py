@@ -23,6 +23,7 @@ from numba.core import cgutils
 from numba.experimental import structref
 from numba.extending import intrinsic
 
+from eligo.compile.compiled import grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, build_checks
@@ -37,7 +38,6 @@ from eligo.index.op_lists import (
     UNLISTED,
     build_listing,
     from_above,
-    grown,
     shape_of,
 )
 from eligo.index.roster import make_roster_handle

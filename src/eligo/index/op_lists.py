@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile import codes
-from eligo.compile.compiled import I32, U8, Arrays
+from eligo.compile.compiled import I32, U8, Arrays, grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.index.checks import leading
 from eligo.jit import inline, kernel
@@ -140,17 +140,6 @@ def run_end(shape, operand, boolean_base, string_base, space_count):  # type: ig
     if shape == TIME_ABOVE:
         return string_base - 1
     return operand
-
-
-@inline
-def grown(array, least):  # type: ignore[no-untyped-def]
-    """The same array with room for `least` items or more."""
-    if least <= len(array):
-        return array
-    bigger = np.zeros(max(least, 2 * len(array)), array.dtype)
-    for i in range(len(array)):
-        bigger[i] = array[i]
-    return bigger
 
 
 @kernel

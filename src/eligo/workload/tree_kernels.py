@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.compile.compiled import grown
 from eligo.jit import inline, kernel
 
 BLOCK = 8  # words that one pass evaluates; rows of `truth` are a multiple of it
@@ -55,10 +56,7 @@ def grow_trees(rng, rules, top, minimum, maximum, cumulative):  # type: ignore[n
             if depth < maximum:
                 least = cumulative[0] if depth < minimum else 0.0
                 children = drawn(cumulative, 0, most + 1, least + (1.0 - least) * rng.random())
-            if used == len(tokens):
-                larger = np.empty(2 * used, np.int32)
-                larger[:used] = tokens
-                tokens = larger
+            tokens = grown(tokens, used + 1)
             if children == 0:
                 tokens[used] = conjunctions
                 conjunctions += 1

@@ -117,12 +117,14 @@ def test_numba_of_others_is_as_it_was() -> None:
     def numbers(n):  # type: ignore[no-untyped-def]
         return np.cumsum(np.sort(np.zeros(n) + n)).sum()
 
+    methods = numba.types.BaseFunction.get_call_type, native.postproc.PostProcessor.run
     before = numba.njit(numbers)(3)
     own = alone(numbers)
     assert own(3) == before
     context = native.cpu_target.target_context
     assert "get_executable" not in vars(context)
     assert "_library_class" not in vars(context.codegen())
+    assert methods == (numba.types.BaseFunction.get_call_type, native.postproc.PostProcessor.run)
     # What they share with a kernel, such as np.sort for this type, was compiled by it without machine code.
     assert numba.njit(lambda n: numbers_of(n))(3.0) == 3.0
     assert numba.njit(numbers)(4) == 40.0

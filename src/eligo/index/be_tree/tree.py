@@ -46,6 +46,7 @@ POLICY = {
 }
 USUAL_CAP = 200  # before any event was seen
 _PIECE = 1024  # rows inserted before the tree is adjusted
+_FEW = 16  # rows in a root that is not cut: there is nothing to adjust, so the kernel for it need not be compiled
 
 
 class TreeScratch(PooledScratch):
@@ -143,7 +144,8 @@ class BeTree(PooledIndex):
         mark_rows(self.pools.handle, attributes, strings)
 
     def adjust(self, effort: int) -> bool:
-        if not self.pools.state[POLICIES]:
+        state = self.pools.state
+        if not state[POLICIES] or (state[CLUSTERS] == 1 and state[HIGHEST] < _FEW):
             return False
         self.pools.make_room(0, 4 * len(self._carry), 0)
         before = self.pools.state[WORDS]

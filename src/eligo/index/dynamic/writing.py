@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile import codes
-from eligo.compile.compiled import I64, Compiled
+from eligo.compile.compiled import I64, Compiled, grown
 from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, STRING, TOP, float_bits, high_place, low_place
 from eligo.index.dynamic.rows import (
     AMONG,
@@ -155,10 +155,7 @@ def make_rows(  # type: ignore[no-untyped-def]
     checks = np.zeros(8 * predicates + 64, np.int64)
     for p in range(predicates):
         at, first, stop = starts[p], run_offsets[p], run_offsets[p + 1]
-        while at + 8 + 6 * (stop - first) > len(checks):
-            more = np.zeros(2 * len(checks), np.int64)
-            more[:at] = checks[:at]
-            checks = more
+        checks = grown(checks, at + 8 + 6 * (stop - first))
         shape, kind, _ = form_of(p, flags, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2)
         head = np.int64(attribute[p]) << 40 | np.int64(flags[p]) << 8 | np.int64(shape) << 4 | np.int64(kind)
         if shape == ASK:

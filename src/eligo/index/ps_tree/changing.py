@@ -379,12 +379,10 @@ def delete_rows(t, numbers, first, stop, strings, spaces, out):  # type: ignore[
 @kernel
 def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):  # type: ignore[no-untyped-def]
     """Go on looking whether rows would be found better by other predicates, now that more events were seen; whether
-    this round is over. There is one whenever twice as many were seen as at the last.
+    this round is over.
     """
     state = t.state
     if state[AT_ROW] == 0:
-        if state[EVENTS] < 2 * state[BEGAN] + SOME_EVENTS:
-            return True
         state[BEGAN] = state[EVENTS]
     while effort > 0 and state[AT_ROW] < state[HIGHEST]:
         if not has_room(t, state[LONGEST]):

@@ -13,11 +13,13 @@ from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.pooled import PooledIndex, largest_and_highest
-from eligo.index.ps_tree.changing import adjust_rows, copy_row, delete_rows, foresee, insert_rows
+from eligo.index.ps_tree.changing import SOME_EVENTS, adjust_rows, copy_row, delete_rows, foresee, insert_rows
 from eligo.index.ps_tree.choosing import FEW
 from eligo.index.ps_tree.covering import MOST_COVERED
 from eligo.index.ps_tree.meeting import observe_events
 from eligo.index.ps_tree.pools import (
+    AT_ROW,
+    BEGAN,
     BY_PRESENCE,
     BY_RANGE,
     BY_VALUE,
@@ -128,6 +130,10 @@ class PsIndex(PooledIndex):
         mark_rows(self.pools.handle, attributes, strings)
 
     def adjust(self, effort: int) -> bool:
+        """There is a round whenever twice as many events were seen as at the last."""
+        state = self.pools.state
+        if state[AT_ROW] == 0 and state[EVENTS] < 2 * state[BEGAN] + SOME_EVENTS:
+            return False
         self._carry_at_least(0)
         self.pools.make_room(0, int(self.pools.state[LONGEST]), 0)
         return not adjust_rows(

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.compile.compiled import grown
 from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, take_block
 from eligo.index.dynamic.line import leading_zeros
@@ -153,10 +154,7 @@ def free_tree(t, link):  # type: ignore[no-untyped-def]
         head = t.tree[o]
         if not is_bucket(head):
             slots = (1 << (head >> 8 & 0xFF)) + 2
-            if n + slots > len(waiting):
-                more = np.empty(2 * (n + slots), np.int64)
-                more[:n] = waiting[:n]
-                waiting = more
+            waiting = grown(waiting, n + slots)
             for i in range(2 * o + 4, 2 * o + 4 + slots):
                 if t.links[i] < 0:
                     waiting[n] = t.links[i]
@@ -176,10 +174,7 @@ def borders_of(t, link, first, last):  # type: ignore[no-untyped-def]
         x = end + np.uint64(1)
         following, end = stretch(t.tree, t.links, link, x)
         if following != space:
-            if n == len(keys):
-                more, others = np.empty(2 * n, np.uint64), np.empty(2 * n, np.int64)
-                more[:n], others[:n] = keys, spaces
-                keys, spaces = more, others
+            keys, spaces = grown(keys, n + 1), grown(spaces, n + 1)
             keys[n], spaces[n] = x, following
             n += 1
         space = following
@@ -196,12 +191,13 @@ def bits(word):  # type: ignore[no-untyped-def]
 def build_tree(t, keys, spaces, n, before):  # type: ignore[no-untyped-def]
     """A tree for n borders in ascending order; its link. From keys[i] on lies spaces[i], and `before` ahead of all."""
     tree, links = t.tree, t.links
-    waiting, waits = np.empty((256, 4), np.int64), 1
-    waiting[0] = (0, n, before, -1)
+    waiting, waits = np.empty(1024, np.int64), 1  # four words each: first and last border, leaf, place of the link
+    waiting[0], waiting[1], waiting[2], waiting[3] = 0, n, before, -1
     root = np.int64(before)
     while waits:
         waits -= 1
-        begin, end, leaf, place = waiting[waits]
+        at = 4 * waits
+        begin, end, leaf, place = waiting[at], waiting[at + 1], waiting[at + 2], waiting[at + 3]
         count = end - begin
         if count == 0:
             link = np.int64(leaf)
@@ -236,11 +232,9 @@ def build_tree(t, keys, spaces, n, before):  # type: ignore[no-untyped-def]
                     j += 1
                 links[at + 1 + slot] = leaf
                 if j > i:
-                    if waits == len(waiting):
-                        more = np.empty((2 * waits, 4), np.int64)
-                        more[:waits] = waiting
-                        waiting = more
-                    waiting[waits] = (i, j, leaf, at + 1 + slot)
+                    waiting = grown(waiting, 4 * waits + 4)
+                    top = 4 * waits
+                    waiting[top], waiting[top + 1], waiting[top + 2], waiting[top + 3] = i, j, leaf, at + 1 + slot
                     waits += 1
                     leaf = spaces[j - 1]
                 i = j
