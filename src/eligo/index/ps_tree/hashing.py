@@ -7,7 +7,7 @@ import numpy as np
 from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.covering import borders_at, check_on, cover, guarantees
-from eligo.index.ps_tree.keys import drop_block, find_block, find_slot, moved_block, new_block
+from eligo.index.ps_tree.keys import drop_block, find_block, find_slot, moved_block, new_block, next_turn
 from eligo.index.ps_tree.lines import PRESENT, is_range
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, BY_PRESENCE, BY_RANGE, BY_VALUE, COPIES, CROWD
 from eligo.index.ps_tree.postings import append_row, arranged, directory_of, remove_row, rows_in
@@ -80,13 +80,8 @@ def combine(t, lines, n, counts, spaces, out, size, number, beside_it):  # type:
             elif moved != o:
                 moved_block(t, key, moved)
             t.state[COPIES] -= 1
-        i = n - 1
-        while i >= 0 and turn[i] + 1 == counts[i]:
-            turn[i] = 0
-            i -= 1
-        if i < 0:
+        if not next_turn(turn, counts, n):
             return
-        turn[i] += 1
 
 
 @kernel
@@ -173,10 +168,5 @@ def is_crowded(t, row, at, lines, n, strings, spaces):  # type: ignore[no-untype
         o, _ = find_block(t, some, n)
         if o and rows_in(t, o) >= t.state[CROWD]:
             return True
-        i = n - 1
-        while i >= 0 and turn[i] + 1 == counts[i]:
-            turn[i] = 0
-            i -= 1
-        if i < 0:
+        if not next_turn(turn, counts, n):
             return False
-        turn[i] += 1

@@ -67,6 +67,19 @@ def is_of(words, o, spaces, n, most):  # type: ignore[no-untyped-def]
 
 
 @inline
+def next_turn(turn, counts, n):  # type: ignore[no-untyped-def]
+    """Advances turn[:n] to the next combination of spaces; returns False after the last of them."""
+    i = n - 1
+    while i >= 0 and turn[i] + 1 == counts[i]:
+        turn[i] = 0
+        i -= 1
+    if i < 0:
+        return False
+    turn[i] += 1
+    return True
+
+
+@inline
 def find_block(t, spaces, n):  # type: ignore[no-untyped-def]
     """The block of some spaces, or 0, and their key."""
     if n == 1:

@@ -9,7 +9,7 @@ import numpy as np
 from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.rows import row_words
 from eligo.index.ps_tree.covering import check_on, cover
-from eligo.index.ps_tree.keys import find_block
+from eligo.index.ps_tree.keys import find_block, next_turn
 from eligo.index.ps_tree.lines import is_range
 from eligo.index.ps_tree.pools import ACCESSES, SIGNATURES
 from eligo.jit import kernel
@@ -66,11 +66,6 @@ def placing_words(t, row, at, lines, n, strings, spaces):  # type: ignore[no-unt
             some[i] = spaces[i, turn[i]]
         o, _ = find_block(t, some, n)
         needed += 2 * (size + most + 8) + (2 * lower(words[o]) if o else 0)
-        i = n - 1
-        while i >= 0 and turn[i] + 1 == counts[i]:
-            turn[i] = 0
-            i -= 1
-        if i < 0:
+        if not next_turn(turn, counts, n):
             break
-        turn[i] += 1
     return needed
