@@ -146,9 +146,9 @@ class Drawer:
         if leaves is None and choose.random() < 0.01:
             return Constant(choose.random() < 0.5)
         size = choose.choice(self.theme.leaves) if leaves is None else leaves
-        made = self.tree(size)
         if size > 12:
-            return made
+            return self.chain(size) if choose.random() < 0.25 else self.tree(size)
+        made = self.tree(size)
         if len(self._known) < 40:
             self._known.append(made)
         elif choose.random() < 0.1:
@@ -171,6 +171,14 @@ class Drawer:
             children = tuple(self.tree(size) for size in sizes)
             node = And(children) if choose.random() < self.theme.conjunctive else Or(children)
         return Not(node) if choose.random() < self.theme.negations else node
+
+    def chain(self, leaves: int) -> Node:
+        """A tree about as deep as it has leaves: ANDs and ORs take turns, each with a predicate on one side."""
+        node: Node = self.predicate()
+        for level in range(1, leaves):
+            children = (self.predicate(), node) if self.random.random() < 0.5 else (node, self.predicate())
+            node = And(children) if level % 2 else Or(children)
+        return node
 
     def predicate(self) -> Predicate:
         choose, theme = self.random, self.theme
