@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from eligo.errors import (
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from eligo.rule import Reject, Rule
     from eligo.store.opening import open_rules as open
 
-__version__ = version("eligo")
+__version__: str
 
 logging.getLogger("eligo").addHandler(logging.NullHandler())
 
@@ -46,6 +45,8 @@ _MODULES = ("exchange",)
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"eligo.{name}")
+    if name == "__version__":
+        return import_module("importlib.metadata").version("eligo")
     module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module 'eligo' has no attribute {name!r}")

@@ -35,7 +35,8 @@ def check_rules(
     string: options.Strings = None,
     timestamp: options.Timestamps = None,
 ) -> None:
-    """Report rules that cannot be read, always or never hold, or compare an attribute with values of two kinds.
+    """Report rules that are broken or suspicious. They cannot be read, always or never hold, or compare an attribute
+    with values of two kinds.
 
     With --events also: attributes and kinds that no event has, rules that match none or all of the events. The exit
     code is 0 if there is nothing to report, 1 if there is, and 2 if a file cannot be read.

@@ -35,7 +35,7 @@ def compile_rules(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Compile rules into a snapshot, which opens without compiling anything.
+    """Compile rules into a snapshot. It opens without compiling anything.
 
     Rows that cannot be used are left out and written to the rejects file; the exit code is then 1. With --engine spark
     RULES may be a folder, and SNAPSHOT gets a new version, beside the older ones that are still read.

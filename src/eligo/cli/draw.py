@@ -37,7 +37,7 @@ def draw_index(
     string: options.Strings = None,
     timestamp: options.Timestamps = None,
 ) -> None:
-    """Draw the top of an index, so that a person sees how it cuts the space. A snapshot has its own index.
+    """Draw the top of an index, to see how it cuts the space. A snapshot has its own index.
 
     Of each part it tells the conjunctions that lie there themselves, and those in it and below it. With --events it
     also tells how many conjunctions an event makes it look at, and how many of these are not satisfied.

@@ -34,7 +34,7 @@ def explain_event(
     string: options.Strings = None,
     timestamp: options.Timestamps = None,
 ) -> None:
-    """Show the tree of a rule with what held and what did not; without --rule, of every rule that matches.
+    """Show what of a rule held and what did not. Without --rule, of every rule that matches.
 
     The exit code is 0 if the rule (or any rule) matches and 1 if it does not.
     """

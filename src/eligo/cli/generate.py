@@ -54,7 +54,8 @@ def generate_workload(
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command has written.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the workloads and their parameters.")] = False,
 ) -> None:
-    """Generate a workload: DIR/rules.parquet and DIR/events.parquet, as `eligo match` reads them.
+    """Generate a workload of rules and events. It is written as `eligo match` reads it: DIR/rules.parquet and
+    DIR/events.parquet.
 
     The same parameters and seed give the same files. With --engine spark DIR/rules and DIR/events are folders.
     """

@@ -12,7 +12,7 @@ from eligo.options import Option
 
 
 def list_indexes(as_json: options.AsJson = False) -> None:
-    """List the indexes (--index), the evaluators (--evaluator), and the options of both (--option)."""
+    """List the indexes, the evaluators and their options. They are what --index, --evaluator and --option take."""
     from eligo.evaluate.registry import EVALUATORS
     from eligo.index.registry import INDEXES
 

@@ -47,7 +47,7 @@ def match_events(
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Match events and write a row for each match: `event`, the event's number from 0, and `rule`, the rule's id.
+    """Match events and write a row for each match. Of it `event` is the event's number from 0, `rule` the rule's id.
 
     With --engine spark EVENTS may be a folder or a URL, and an OUT that ends with / or is a URL becomes a folder of the
     events with their matches, written by the workers.

@@ -22,7 +22,7 @@ def prove_answers(
     ] = None,
     theme: Annotated[list[str] | None, typer.Option("--theme", help="Only these themes; several times.")] = None,
 ) -> None:
-    """Compare the answers of every index and evaluator with those of the reference, a plain evaluator in Python.
+    """Compare the answers of every index with the reference. It is a plain evaluator of rules in Python.
 
     Random rules and events that collide on purpose are asked one by one, in batches, as Arrow, after changes, after
     saving and opening. A wrong answer is shrunk and printed as a program that shows it; the exit code is then 1.

@@ -13,7 +13,7 @@ def warm_cache(
         int | None, typer.Option("--processes", min=1, help="Processes at once; by default one for each processor.")
     ] = None,
 ) -> None:
-    """Compile the kernels of every index and evaluator once, so that later processes only load them.
+    """Compile all kernels once; later processes only load them.
 
     Run it when an image is built, and before many processes start at once. Kernels that came with the package, or are
     in the cache, are not compiled again.
