@@ -150,12 +150,13 @@ print(native.load_entry(entry, named)(2, 0.5).tolist())
     assert done.stdout == "[1.0, 3.0]\n", done.stderr
 
 
-def test_an_unknown_numba_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_numba_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert not kernels.is_seen("0.59.1")
     assert not kernels.is_seen("1.0.0")
     assert not kernels.is_seen("0.70.0dev0+12")
     assert kernels.is_seen("0.61.0rc1")
     monkeypatch.setattr(numba, "__version__", "9.9.9")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))  # or other versions would find what this one keeps
     kernels._warn.cache_clear()
     with pytest.warns(UserWarning, match=r"does not know Numba 9\.9\.9"):
         plain = kernels.compiled(lambda x: x + 1)
