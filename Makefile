@@ -10,6 +10,8 @@ PATHS := src tests examples
 # Spark's connector for Kafka is not on Maven Central for every Spark; for this one all of it is.
 KAFKA_SPARK := 4.0.0
 KAFKA_VENV := .venv-kafka
+# Tests start hundreds of processes: without kept bytecode each of them would read all of Numba's source anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

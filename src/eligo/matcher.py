@@ -50,7 +50,7 @@ class Matcher:
         declared = attribute_names("multi", multi)
         self.limits = _limits(limits)
         chosen = choose_index(index), choose_evaluator(evaluator)
-        everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()]
+        everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()] if options else []
         self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone))
         self._take(rules_for(*chosen, absent, declared, self.limits, self.options))
         self._local = threading.local()

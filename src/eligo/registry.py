@@ -1,23 +1,31 @@
-"""Things known by name: the indexes and the evaluators."""
+"""Things known by name: the indexes and the evaluators, ours and those of other packages."""
 
 from __future__ import annotations
 
 import difflib
+import logging
+from collections.abc import Mapping
 from importlib import import_module
-from pkgutil import iter_modules
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from eligo.errors import OptionError
 
 T = TypeVar("T")
 
+_log = logging.getLogger(__name__)
+
 
 class Registry(Generic[T]):
-    """Classes by their `name`; the modules of the package that holds them are imported when first asked."""
+    """Classes by their `name`, imported when first asked for.
 
-    def __init__(self, package: str, noun: str) -> None:
-        self._package = package
+    `own` says where the classes of this package are, as "module:Class". Another package adds one by an entry point of
+    the group, or by calling `register`.
+    """
+
+    def __init__(self, group: str, noun: str, own: Mapping[str, str]) -> None:
+        self._group = group
         self._noun = noun
+        self._own = own
         self._known: dict[str, type[T]] = {}
         self._complete = False
 
@@ -25,20 +33,40 @@ class Registry(Generic[T]):
         self._known[thing.name] = thing  # type: ignore[attr-defined]
         return thing
 
-    def all(self) -> dict[str, type[T]]:
-        if not self._complete:
-            self._complete = True
-            package = import_module(self._package)
-            for module in iter_modules(package.__path__):
-                import_module(f"{self._package}.{module.name}")
-        return dict(sorted(self._known.items()))
-
     def get(self, name: str, *also: str) -> type[T]:
         """The class of that name; `also` are other names that the caller takes, for the message."""
-        known = self.all()
-        if name in known:
-            return known[name]
-        names = [*also, *known]
+        if name in self._own and name not in self._known:
+            self._known[name] = self._imported(name)
+        if name not in self._known:
+            self.all()
+        if name in self._known:
+            return self._known[name]
+        names = [*also, *self.all()]
         near = difflib.get_close_matches(str(name), names, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise OptionError(f"unknown {self._noun} {name!r}{hint} (there are: {', '.join(names)})")
+
+    def all(self) -> dict[str, type[T]]:
+        if not self._complete:
+            for name in self._own:
+                self._known.setdefault(name, self._imported(name))
+            for name, thing in self._foreign().items():
+                self._known.setdefault(name, thing)
+            self._complete = True
+        return dict(sorted(self._known.items()))
+
+    def _imported(self, name: str) -> Any:
+        module, _, attribute = self._own[name].partition(":")
+        return getattr(import_module(module), attribute)
+
+    def _foreign(self) -> dict[str, Any]:
+        """What other packages have; one that cannot be imported is left out."""
+        from importlib.metadata import entry_points
+
+        found = {}
+        for point in entry_points(group=self._group):
+            try:
+                found[point.name] = point.load()
+            except Exception as error:
+                _log.warning("the %s %r of %s cannot be loaded: %s", self._noun, point.name, point.value, error)
+        return found

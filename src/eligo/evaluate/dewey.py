@@ -34,7 +34,6 @@ from eligo.evaluate.leaves import (
     group_leaves,
     group_one,
 )
-from eligo.evaluate.registry import register
 from eligo.jit import define_handle, inline, kernel, maker
 
 _OWN = ("code", "starts", "parts", "width", "depth")
@@ -48,7 +47,6 @@ class DeweyScratch(GroupScratch):
         self.node = np.zeros((depth + 2, 4), np.int64)
 
 
-@register
 class Dewey(Evaluator):
     """Dewey IDs; see the top of this file."""
 

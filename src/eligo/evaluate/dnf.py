@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import I64, Compiled, first_equal_slice, unique
 from eligo.errors import LimitError
 from eligo.evaluate.interval import Interval
-from eligo.evaluate.registry import register
 from eligo.jit import inline, kernel
 from eligo.language.limits import DEFAULT_LIMITS, exceeded
 from eligo.language.tree import And, Constant, Node, Or, Predicate
@@ -47,7 +46,6 @@ FEW = 64  # terms of a rule that are compared pair by pair
 MANY = 10**18  # where counting stops
 
 
-@register
 class Dnf(Interval):
     """Terms that complete their rule alone; see the top of this file."""
 

@@ -33,7 +33,6 @@ from eligo.evaluate.leaves import (
     group_leaves,
     group_one,
 )
-from eligo.evaluate.registry import register
 from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
 
 NARROW = 63  # leaves of a tree whose covers fit a word
@@ -48,7 +47,6 @@ class IntervalScratch(GroupScratch):
         self.reached = np.zeros(leaves.widest + 1, np.uint8)
 
 
-@register
 class Interval(Evaluator):
     """Covers of the rule's interval; see the top of this file."""
 

@@ -1,12 +1,22 @@
-"""The evaluators by name. To add one: a file in this package with an `Evaluator`, and `@register` on it."""
+"""The evaluators by name."""
 
 from __future__ import annotations
 
 from eligo.evaluate.base import Evaluator
 from eligo.registry import Registry
 
-EVALUATORS: Registry[Evaluator] = Registry("eligo.evaluate", "evaluator")
-register = EVALUATORS.register
+EVALUATORS: Registry[Evaluator] = Registry(
+    "eligo.evaluators",
+    "evaluator",
+    {
+        "dewey": "eligo.evaluate.dewey:Dewey",
+        "dnf": "eligo.evaluate.dnf:Dnf",
+        "interval": "eligo.evaluate.interval:Interval",
+        "scan": "eligo.evaluate.trees:ScanTrees",
+        "shared": "eligo.evaluate.shared:Shared",
+        "walk": "eligo.evaluate.trees:Walk",
+    },
+)
 
 
 def choose(name: str) -> type[Evaluator]:

@@ -39,7 +39,6 @@ from eligo.evaluate.dag import (
 )
 from eligo.evaluate.layers import COUNT, build_layers
 from eligo.evaluate.programs import chances, find_starters, mark_starters, measure_units, write_programs
-from eligo.evaluate.registry import register
 
 _ROOM = 1 << 21  # matches of a batch that are kept until somebody takes them
 _MOST = 1 << 30  # units that a label has room for
@@ -73,7 +72,6 @@ class SharedScratch(EvaluatorScratch):
         return np.zeros(self._places, np.uint64)
 
 
-@register
 class Shared(Evaluator):
     """One DAG; see the top of this file."""
 

@@ -18,7 +18,6 @@ from numba.experimental import structref
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.evaluate.base import Evaluator, EvaluatorScratch
 from eligo.evaluate.leaves import in_order
-from eligo.evaluate.registry import register
 from eligo.jit import define_handle, inline, kernel, maker
 
 _OWN = ("after", "deepest", "rule_offsets", "rule")
@@ -82,14 +81,12 @@ class TreeEvaluator(Evaluator):
         return trees_batch(self.handle, found, offsets, events, allowed, scratch.handle, ends)  # type: ignore[no-any-return]
 
 
-@register
 class Walk(TreeEvaluator):
     name = "walk"
     summary = "walks the trees of rules that name a satisfied conjunction, from the top"
     everything = False
 
 
-@register
 class ScanTrees(TreeEvaluator):
     name = "scan"
     summary = "walks every tree for every event; what others must beat"

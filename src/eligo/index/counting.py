@@ -30,7 +30,6 @@ from eligo.compile.events import EventBuffer, locate
 from eligo.index.base import ArrayIndex, Scratch
 from eligo.index.checks import FAILS, HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
 from eligo.index.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings, space_bases
-from eligo.index.registry import register
 from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.scan import unlikeliness
 from eligo.jit import define_handle, inline, kernel, maker
@@ -54,7 +53,6 @@ class _CountingScratch(Scratch):
         )
 
 
-@register
 class Counting(ArrayIndex):
     """Counters for all conjunctions; see the top of this file."""
 

@@ -33,7 +33,6 @@ from eligo.index.base import ArrayIndex, Scratch
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
 from eligo.index.gryphon_tree import LEAF, build_tree, factored
 from eligo.index.postings import space_bases
-from eligo.index.registry import register
 from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.scan import unlikeliness
 from eligo.jit import define_handle, inline, kernel, maker
@@ -58,7 +57,6 @@ class _GryphonScratch(Scratch):
         )
 
 
-@register
 class Gryphon(ArrayIndex):
     """A tree of tests; see the top of this file."""
 

@@ -26,7 +26,6 @@ from eligo.compile.events import EventBuffer, locate
 from eligo.index.base import ArrayIndex, Scratch
 from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, attribute_of, build_checks, glance, no_sight, see
 from eligo.index.postings import LEFT_OUT, REQUIRED, enumerable, item_postings, space_bases
-from eligo.index.registry import register
 from eligo.index.scan import unlikeliness
 from eligo.jit import define_handle, inline, kernel, maker
 
@@ -50,7 +49,6 @@ class _KIndexScratch(Scratch):
         )
 
 
-@register
 class KIndex(ArrayIndex):
     """Posting lists by size class; see the top of this file."""
 

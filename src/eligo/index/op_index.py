@@ -46,7 +46,6 @@ from eligo.index.op_lists import (
     shapes_at,
     sort_once,
 )
-from eligo.index.registry import register
 from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.scan import unlikeliness
 from eligo.jit import define_handle, inline, kernel, maker
@@ -74,7 +73,6 @@ class OpIndexScratch(Scratch):
         )
 
 
-@register
 class OpIndex(ArrayIndex):
     """Pivots, operators and counters; see the top of this file."""
 

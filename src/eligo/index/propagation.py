@@ -24,7 +24,6 @@ from eligo.compile.events import EventBuffer, locate
 from eligo.index.base import ArrayIndex, Scratch
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, leading, no_sight, see
 from eligo.index.postings import space_bases
-from eligo.index.registry import register
 from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.scan import unlikeliness
 from eligo.jit import define_handle, inline, kernel, maker
@@ -45,7 +44,6 @@ class _PropagationScratch(Scratch):
         )
 
 
-@register
 class Propagation(ArrayIndex):
     """One access predicate for each conjunction; see the top of this file."""
 

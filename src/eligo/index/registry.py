@@ -1,12 +1,26 @@
-"""The indexes by name. To add one: a file in this package with an `Index`, and `@register` on it."""
+"""The indexes by name."""
 
 from __future__ import annotations
 
 from eligo.index.base import Index
 from eligo.registry import Registry
 
-INDEXES: Registry[Index] = Registry("eligo.index", "index")
-register = INDEXES.register
+INDEXES: Registry[Index] = Registry(
+    "eligo.indexes",
+    "index",
+    {
+        "be-tree": "eligo.index.be_tree.tree:BeTree",
+        "be-tree-batch": "eligo.index.be_tree.tree:BeTreeBatch",
+        "counting": "eligo.index.counting:Counting",
+        "gryphon": "eligo.index.gryphon:Gryphon",
+        "k-index": "eligo.index.k_index:KIndex",
+        "op-index": "eligo.index.op_index:OpIndex",
+        "propagation": "eligo.index.propagation:Propagation",
+        "pst-bloom": "eligo.index.ps_tree.pst_bloom:PstBloom",
+        "pst-hash": "eligo.index.ps_tree.pst_hash:PstHash",
+        "scan": "eligo.index.scan:Scan",
+    },
+)
 
 
 # What `auto` takes, and why. A fixed rule: it does not look at the rules.

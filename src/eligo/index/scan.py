@@ -19,7 +19,6 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import update_truth
 from eligo.index.base import Index, Scratch
-from eligo.index.registry import register
 from eligo.jit import define_handle, inline, kernel, maker
 
 
@@ -31,7 +30,6 @@ class ScanScratch(Scratch):
         self.handle = make_scan_scratch(conjunctions.predicates.no_truth(), self.found, self.counters)
 
 
-@register
 class Scan(Index):
     """Looks at every conjunction; see the top of this file."""
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from eligo.evaluate.base import Evaluator
-from eligo.evaluate.interval import Interval
 from eligo.index.base import Index
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.options import Value
-from eligo.segments.living.living import LivingSet
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import Rules
 
@@ -23,5 +21,8 @@ def rules_for(
     options: Mapping[str, Value] | None = None,
 ) -> Rules:
     """One that changes in place where the index does and the evaluator has a form that can; else segments."""
-    in_place = index.updates == "native" and evaluator is Interval
-    return (LivingSet if in_place else RuleSet)(index, evaluator, absent, multi, limits, options)
+    if index.updates == "native" and evaluator.name == "interval":
+        from eligo.segments.living.living import LivingSet
+
+        return LivingSet(index, evaluator, absent, multi, limits, options)
+    return RuleSet(index, evaluator, absent, multi, limits, options)

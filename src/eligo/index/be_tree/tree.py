@@ -34,7 +34,6 @@ from eligo.index.be_tree.nodes import (
 from eligo.index.be_tree.shrinking import copy_row, delete_rows, mark_rows
 from eligo.index.dynamic.pool import release
 from eligo.index.dynamic.pooled import PooledIndex, PooledScratch, largest_and_highest
-from eligo.index.registry import register
 from eligo.options import Option
 
 POLICY = {
@@ -62,7 +61,6 @@ class TreeScratch(PooledScratch):
             self.stack, self.starts, self.ends = (np.zeros(room, np.int64) for _ in range(3))
 
 
-@register
 class BeTree(PooledIndex):
     """Trees of p-nodes and buckets; nodes.py draws them."""
 
@@ -170,7 +168,6 @@ class BeTree(PooledIndex):
         )  # fmt: skip
 
 
-@register
 class BeTreeBatch(BeTree):
     """The same tree when all conjunctions are known in advance (BE-B): even the first is placed by what all have."""
 

@@ -12,7 +12,6 @@ from eligo.index.dynamic.pooled import PooledScratch
 from eligo.index.ps_tree.bloom_matching import make_work, search_many
 from eligo.index.ps_tree.family import PsIndex
 from eligo.index.ps_tree.pools import ATTRIBUTES, BY_DEPTH, COPIES, FORMS, HIGHEST, Pools
-from eligo.index.registry import register
 from eligo.options import Option
 
 _MOST_KEYS = 64  # spaces of an access predicate when it is inserted
@@ -36,7 +35,6 @@ class BloomScratch(PooledScratch):
             )  # fmt: skip
 
 
-@register
 class PstBloom(PsIndex):
     """Lists and signatures of spaces; blooming.py and signatures.py draw them."""
 

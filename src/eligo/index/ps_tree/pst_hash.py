@@ -12,7 +12,6 @@ from eligo.index.dynamic.pooled import PooledScratch
 from eligo.index.ps_tree.family import PsIndex
 from eligo.index.ps_tree.hash_matching import make_work, search_many
 from eligo.index.ps_tree.pools import ACCESSES, ATTRIBUTES, BY_DEPTH, COPIES, HIGHEST, KEYS, SPACES, Pools
-from eligo.index.registry import register
 from eligo.options import Option
 
 _MOST_PAIRS = 1 << 20  # keys of two spaces that are looked for; beyond, all rows are verified
@@ -39,7 +38,6 @@ class HashScratch(PooledScratch):
             )  # fmt: skip
 
 
-@register
 class PstHash(PsIndex):
     """Keys of several spaces, and the rules there; keys.py and postings.py draw them."""
 
