@@ -29,10 +29,12 @@ NUMBERS: tuple[Value, ...] = (
     2**53 - 1, 2**53, 2**53 + 1, float(2**53), -(2**53) - 1, -float(2**53), 2**63 - 1, -(2**63), 2.0**63, -(2.0**63),
     math.nextafter(2.0**63, 0.0), 1e300, -1e300, 5e-324, -5e-324, 10**17 + 1, 1e17,
 )  # fmt: skip
+_LONG = "abcdefghijklmnopqrstuvwxyz" * 3  # no two of its slices of seven bytes are the same
 STRINGS: tuple[Value, ...] = (
     "", "a", "b", "ab", "B", "a%", "a_", "%", "_", "\\", "\0", "a\0", "true", "1", "é", "e", "aé", "\ud7ff", "\ue000",
     "😀", "abcdefg", "abcdefgh", "abcdefghi", "abcdefgi",
     *("p" * n + end for n in (7, 8, 63, 64, 65, 120) for end in ("", "a", "b")),
+    *(_LONG[:n] + end for n in (7, 14, 15, 70) for end in ("", "a", "b")), "p" * 65 + "a" + "p" * 66 + "b",
 )  # fmt: skip
 TIMES: tuple[Value, ...] = (
     date(2026, 1, 31), datetime(2026, 1, 31, tzinfo=UTC), datetime(2026, 1, 31, 0, 0, 0, 1, tzinfo=UTC),
