@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv install demo wheel test test-slow test-thorough prove mutants test-cluster test-versions test-kafka lint typecheck format warm clean check-java
+.PHONY: help venv install demo wheel test test-slow test-thorough prove mutants test-cluster test-versions test-kafka lint typecheck format redis warm clean check-java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,8 +27,8 @@ install: $(VENV)/.dev  ## make .venv with everything that tests and checks need
 demo: check-java $(VENV)/.demo  ## match 336,776 real flights against 10,000 rules on Spark (needs Java 17+)
 	@$(BIN)/python examples/flights.py
 
-test: lint typecheck warm  ## lint, types, kernel cache, then every test but the slow ones
-	$(BIN)/python -m pytest -m "not slow" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --durations 20
+test: lint typecheck redis warm  ## lint, types, kernel cache, then every test but the slow ones
+	$(BIN)/python -m pytest -m "not slow" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --durations 20 -rs
 
 wheel: $(VENV)/.dev  ## dist/: a wheel with kernels for this Python and kind of processor, and one without
 	rm -rf build/kernels && $(BIN)/python -m eligo.packing build/kernels
@@ -76,6 +76,15 @@ format: $(VENV)/.dev  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix $(PATHS)
 	$(BIN)/ruff format $(PATHS)
 
+# RUNLEVEL=1: the server is installed, not started; the tests start their own.
+redis:  ## redis-server for the tests of its streams, where this user may install Debian packages
+	@command -v redis-server >/dev/null 2>&1 || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	  && echo "installing redis-server …" && export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+	  && { apt-get install -qq --no-install-recommends redis-server >/dev/null 2>&1 \
+	       || { apt-get update -qq && apt-get install -qq --no-install-recommends redis-server; } >/dev/null 2>&1; }; } \
+	|| echo "there is no redis-server, and it cannot be installed here: tests with Redis will be skipped"
+
 warm: $(VENV)/.dev  ## fill the kernel cache once, before tests run in several processes
 	$(BIN)/eligo warm
 
@@ -110,7 +119,7 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 
 # The developer's set holds the demo's, hence both stamps.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(call install_extras,spark$(comma)demo$(comma)bench$(comma)dev)
+	$(call install_extras,spark$(comma)demo$(comma)bench$(comma)contenders$(comma)dev)
 	@touch $(VENV)/.demo $@
 
 # Without a registry there is nothing to test with, which is no failure: the target says so and ends.
