@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PATHS := src tests examples
+PATHS := src lab tests examples
 # Spark's connector for Kafka is not on Maven Central for every Spark; for this one all of it is.
 KAFKA_SPARK := 4.0.0
 KAFKA_VENV := .venv-kafka
@@ -105,21 +105,21 @@ $(BIN)/python:
 	  exit 2; }
 
 # uv downloads in parallel and halves the time of a first installation; pip does it where uv cannot be had.
-define install_extras
-@echo "installing eligo[$(1)] into $(VENV) …"
+define install
+@echo "installing $(1) into $(VENV) …"
 @{ $(BIN)/python -m pip install --quiet --disable-pip-version-check uv \
-   && $(BIN)/python -m uv pip install --quiet --python $(BIN)/python --editable '.[$(1)]'; } \
+   && $(BIN)/python -m uv pip install --quiet --python $(BIN)/python $(2); } \
  || { echo "uv did not do it; trying pip …"; \
-      $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'; }
+      $(BIN)/python -m pip install --quiet --disable-pip-version-check $(2); }
 endef
 
-$(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(call install_extras,spark$(comma)demo)
+$(VENV)/.demo: pyproject.toml lab/pyproject.toml | $(BIN)/python
+	$(call install,eligo and eligo-lab,--editable '.[spark]' --editable 'lab[flights]')
 	@touch $@
 
 # The developer's set holds the demo's, hence both stamps.
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(call install_extras,spark$(comma)demo$(comma)bench$(comma)contenders$(comma)dev)
+$(VENV)/.dev: pyproject.toml lab/pyproject.toml | $(BIN)/python
+	$(call install,eligo and eligo-lab for developers,--editable '.[spark$(comma)dev]' --editable 'lab[flights$(comma)plots$(comma)contenders]')
 	@touch $(VENV)/.demo $@
 
 # Without a registry there is nothing to test with, which is no failure: the target says so and ends.

@@ -25,7 +25,7 @@ from rich.text import Text
 from eligo.exchange import Exchange
 from eligo.language import parse
 from eligo.language.reference import matches
-from eligo.workload.base import generate
+from eligo_lab.workload.base import generate
 
 PUBLISHERS, BROKERS, NETWORKS, ADVERTISERS = 100, 40, 40, 200
 CAMPAIGNS = 100_000

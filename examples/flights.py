@@ -32,7 +32,7 @@ import eligo
 from eligo import spark
 from eligo.index.registry import choose
 from eligo.warm import Step, warm
-from eligo.workload import flights
+from eligo_lab.workload import flights
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "demo-output"

@@ -1,4 +1,7 @@
-"""Make the archive of compiled kernels that a wheel brings along: python -m eligo.packing FOLDER."""
+"""Make the archive of compiled kernels that a wheel brings along: python -m eligo.packing FOLDER.
+
+Kernels of indexes from other packages are not in it.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,17 @@ import sys
 from pathlib import Path
 
 from eligo.errors import EligoError
+from eligo.index.registry import INDEXES
 from eligo.kernels import store
 from eligo.kernels.archive import write_archive
 from eligo.kernels.finding import archive_name
-from eligo.warm import warm
+from eligo.warm import tasks, warm
 
 
 def pack(folder: Path) -> Path:
     """Put every kernel into an archive there; those that are missing in the cache are compiled first."""
     kernels = {}
-    for key in warm():
+    for key in warm(only=tasks(INDEXES.own)):
         entry = store.find(key, archive_name())
         if entry is None:
             raise EligoError(f"the kernel {key} was compiled but not kept: is {store.cache_folder()} writable?")

@@ -25,7 +25,7 @@ class Registry(Generic[T]):
     def __init__(self, group: str, noun: str, own: Mapping[str, str]) -> None:
         self._group = group
         self._noun = noun
-        self._own = own
+        self.own = own
         self._known: dict[str, type[T]] = {}
         self._complete = False
 
@@ -35,7 +35,7 @@ class Registry(Generic[T]):
 
     def get(self, name: str, *also: str) -> type[T]:
         """The class of that name; `also` are other names that the caller takes, for the message."""
-        if name in self._own and name not in self._known:
+        if name in self.own and name not in self._known:
             self._known[name] = self._imported(name)
         if name not in self._known:
             self.all()
@@ -48,7 +48,7 @@ class Registry(Generic[T]):
 
     def all(self) -> dict[str, type[T]]:
         if not self._complete:
-            for name in self._own:
+            for name in self.own:
                 self._known.setdefault(name, self._imported(name))
             for name, thing in self._foreign().items():
                 self._known.setdefault(name, thing)
@@ -56,7 +56,7 @@ class Registry(Generic[T]):
         return dict(sorted(self._known.items()))
 
     def _imported(self, name: str) -> Any:
-        module, _, attribute = self._own[name].partition(":")
+        module, _, attribute = self.own[name].partition(":")
         return getattr(import_module(module), attribute)
 
     def _foreign(self) -> dict[str, Any]:

@@ -94,13 +94,16 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def tasks() -> list[str]:
-    """What is to be run, as texts: pairs of index and evaluator that share most kernels together, the largest first."""
+def tasks(indexes: Iterable[str] | None = None) -> list[str]:
+    """What is to be run, as texts: pairs of index and evaluator that share most kernels together, the largest first.
+
+    `indexes` are the names of those that are wanted, if not all.
+    """
     from eligo.evaluate.registry import EVALUATORS
     from eligo.index.registry import AUTO, INDEXES
 
     families: dict[str, list[str]] = {}
-    for name in INDEXES.all():
+    for name in INDEXES.all() if indexes is None else indexes:
         path = INDEXES.get(name).__module__.split(".")
         families.setdefault(".".join(path[:3]), []).append(f"{name}/interval")
     pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]

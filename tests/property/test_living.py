@@ -13,13 +13,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import eligo
 from eligo.index.be_tree.tree import BeTree
-from eligo.index.be_tree.verify import verify_tree
 from eligo.index.ps_tree.family import PsIndex
-from eligo.index.ps_tree.verify import verify_index
 from eligo.language.reference import matches, multi_valued
 from eligo.language.tree import And, Node, Not, Or, Predicate
 from eligo.segments.living.living import LivingSet
-from eligo.segments.living.verify import verify_structure
+from invariants.be_tree import verify_tree
+from invariants.living import verify_structure
+from invariants.ps_tree import verify_index
 from strategies import events, expressions, tried
 
 NAMES = [f"r{n}" for n in range(8)]

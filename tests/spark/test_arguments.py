@@ -107,8 +107,6 @@ def test_tables_sessions_and_paths_of_other_kinds(session: Any, events: Any, rul
         (lambda: spark.sweep(path, keep="2"), "keep is a whole number of 1 or more, not '2'"),
         (lambda: spark.sweep(path, grace=None), "grace is a number of seconds, 0 or more, not None"),
         (lambda: spark.register("session"), "session is a SparkSession"),
-        (lambda: spark.generate("session", "ads"), "session is a SparkSession"),
-        (lambda: spark.generate(session, "ads", partitions=0), "partitions is a whole number of 1 or more, not 0"),
         (lambda: spark.match_files(5, path, session=session), "parquet_path is text or a pathlib.Path, not 5"),
         (lambda: spark.match_files([], path, session=session), "the list of them is empty"),
         (lambda: spark.match_files(tmp_path, path, session=5), "session is a SparkSession, not 5"),

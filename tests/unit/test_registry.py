@@ -27,12 +27,12 @@ def test_only_what_is_asked_for_is_imported() -> None:
 import sys
 import eligo
 eligo.Matcher()
-print(*sorted(name for name in sys.modules if name.startswith(("eligo.index.", "eligo.bench", "eligo.spark"))))
+print(*sorted(name for name in sys.modules if name.startswith(("eligo.index.", "eligo_lab.bench", "eligo.spark"))))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "eligo.index.propagation" in done.stdout
     assert "tree" not in done.stdout
-    assert "eligo.bench" not in done.stdout
+    assert "eligo_lab.bench" not in done.stdout
     assert "eligo.spark" not in done.stdout
 
 

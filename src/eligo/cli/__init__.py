@@ -5,28 +5,29 @@
     rules      rules to a matcher                  events     events in slices
     results    matching and writing                rejects    rows that were refused
 
+Other packages add commands by entry points of the group `eligo.commands`.
 Commands raise typer.Exit with one of the codes of `terminal`; `guarded` turns errors into a message and a code.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib.metadata import EntryPoints, entry_points
 from typing import Annotated
 
 import typer
 
-from eligo.cli.bench import app as bench_app
 from eligo.cli.check import check_rules
 from eligo.cli.compile import compile_rules
 from eligo.cli.draw import draw_index
 from eligo.cli.explain import explain_event
-from eligo.cli.generate import generate_workload
 from eligo.cli.indexes import list_indexes
 from eligo.cli.match import match_events
 from eligo.cli.prove import prove_answers
 from eligo.cli.stream import stream_events
-from eligo.cli.terminal import Settings, guarded, run_program
+from eligo.cli.terminal import Settings, guarded, run_program, say
 from eligo.cli.warm import warm_cache
+from eligo.errors import EligoError
 
 app = typer.Typer(
     name="eligo",
@@ -43,14 +44,38 @@ for name, command in (
     ("stream", stream_events),
     ("explain", explain_event),
     ("check", check_rules),
-    ("generate", generate_workload),
     ("indexes", list_indexes),
     ("draw", draw_index),
     ("warm", warm_cache),
     ("prove", prove_answers),
 ):
     app.command(name)(guarded(command))
-app.add_typer(bench_app, name="bench")
+
+
+def _add_commands(of: EntryPoints) -> None:
+    """Add the commands of other packages: functions, or whole typer applications."""
+    for point in of:
+        try:
+            made = point.load()
+        except Exception as error:
+            say(f"the command {point.name!r} of {point.value} cannot be loaded: {error}")
+            continue
+        if isinstance(made, typer.Typer):
+            app.add_typer(made, name=point.name)
+        else:
+            app.command(point.name)(guarded(made))
+    for name in _LAB - of.names:
+        app.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(guarded(_in_the_lab))
+
+
+_LAB = {"bench", "generate"}
+
+
+def _in_the_lab(context: typer.Context, rest: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    raise EligoError(f"`eligo {context.info_name}` comes with another package: pip install eligo-lab")
+
+
+_add_commands(entry_points(group="eligo.commands"))
 
 
 @app.command("submit-path")

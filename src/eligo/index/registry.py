@@ -11,10 +11,6 @@ INDEXES: Registry[Index] = Registry(
     {
         "be-tree": "eligo.index.be_tree.tree:BeTree",
         "be-tree-batch": "eligo.index.be_tree.tree:BeTreeBatch",
-        "counting": "eligo.index.counting:Counting",
-        "gryphon": "eligo.index.gryphon:Gryphon",
-        "k-index": "eligo.index.k_index:KIndex",
-        "op-index": "eligo.index.op_index:OpIndex",
         "propagation": "eligo.index.propagation:Propagation",
         "pst-bloom": "eligo.index.ps_tree.pst_bloom:PstBloom",
         "pst-hash": "eligo.index.ps_tree.pst_hash:PstHash",

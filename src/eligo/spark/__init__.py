@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from eligo.spark.batch_writer import BatchWriter
 from eligo.spark.compile import compile_rules
 from eligo.spark.files import match_files
-from eligo.spark.generate import Generated, generate
 from eligo.spark.java import Java, find_java, require_java
 from eligo.spark.jobs import reason
 from eligo.spark.match import match
@@ -41,14 +40,12 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "BatchWriter",
-    "Generated",
     "Java",
     "Published",
     "RedisStreams",
     "compact_rules",
     "compile_rules",
     "find_java",
-    "generate",
     "local_session",
     "match",
     "match_files",

@@ -15,13 +15,13 @@ from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.index.be_tree.nodes import CLUSTERS, FREE_WORDS, MAX_CAP, REINSERTED, ROWS, WORDS, Pools
 from eligo.index.be_tree.tree import BeTree, BeTreeBatch
-from eligo.index.be_tree.verify import verify_tree
 from eligo.index.dynamic.writing import rows_of
 from eligo.index.scan import Scan
 from eligo.language import parse
 from eligo.language.normalize import normalize
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
 from eligo.language.reference import matches
+from invariants.be_tree import verify_tree
 
 
 class Changing:

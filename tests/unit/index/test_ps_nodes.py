@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from eligo.index.dynamic.heap import FREE, USED
 from eligo.index.ps_tree.borders import add_border, drop_border, fill, paint, tidy_border
-from eligo.index.ps_tree.locating import located
 from eligo.index.ps_tree.nodes import LAST, LOW, build_tree, free_tree, locate, stretch
 from eligo.index.ps_tree.pools import Pools
 from eligo.index.ps_tree.spaces import (
@@ -33,6 +32,7 @@ from eligo.index.ps_tree.spaces import (
     space_at,
 )
 from eligo.index.ps_tree.texts import DEEPEST, cut_text, locate_text, slice_at
+from eligo_lab.intervals.locating import located
 
 patient = settings(deadline=None)
 LINE = 0

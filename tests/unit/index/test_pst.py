@@ -14,12 +14,12 @@ import eligo
 from eligo.index.dynamic.heap import USED
 from eligo.index.ps_tree.family import PsIndex
 from eligo.index.ps_tree.pools import BY_DEPTH, COPIES, KEYS, MOVED, ROWS, Pools
-from eligo.index.ps_tree.verify import verify_index
 from eligo.language import parse
 from eligo.language.reference import matches, multi_valued
 from eligo.prove.draw import THEMES
 from eligo.prove.rounds import Round
 from eligo.segments.living.living import LivingSet
+from invariants.ps_tree import verify_index
 
 KINDS: list[tuple[str, dict[str, Any]]] = [
     ("pst-hash", {}),

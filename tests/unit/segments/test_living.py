@@ -13,13 +13,13 @@ import pytest
 
 import eligo
 from eligo.index.be_tree.tree import BeTree
-from eligo.index.be_tree.verify import verify_tree
 from eligo.segments.living import structure
 from eligo.segments.living.gate import Gate
 from eligo.segments.living.living import LivingSet
 from eligo.segments.living.pools import DISORDERED, RECORDS
-from eligo.segments.living.verify import verify_structure
 from eligo.segments.rule_set import RuleSet
+from invariants.be_tree import verify_tree
+from invariants.living import verify_structure
 
 SMALL = {"max_cap": 2, "min_size": 2}
 

@@ -13,12 +13,12 @@ import pytest
 
 import eligo
 from eligo.index.be_tree.nodes import CREDIT
-from eligo.index.be_tree.verify import verify_tree
 from eligo.language import parse
 from eligo.language.normalize import normalize
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
 from eligo.language.reference import matches
-from eligo.segments.living.verify import verify_structure
+from invariants.be_tree import verify_tree
+from invariants.living import verify_structure
 
 SMALL: dict[str, Any] = {"max_cap": 2, "min_size": 2}
 

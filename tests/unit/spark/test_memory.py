@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import numpy as np, pyarrow as pa
-from eligo.bench.memory import rollup
+from eligo_lab.bench.memory import rollup
 from eligo.spark.memory import give_back, keep_little
 
 def own():

@@ -1,0 +1,271 @@
+"""`gryphon`: the parallel search tree (Aguilera et al., "Matching Events in a Content-based Subscription System").
+
+    node v      rows node[4v] … node[4v+1]: conjunctions whose tests all lie on the way;  groups node[4v+2] … node[4v+3]
+    group g     group[4g]: a test, ascending within a node;  group[4g+1] = attribute << 1 | kind;  its edges
+                group[4g+2] … group[4g+3]
+    edge x      kind 0, which space?  equal[3x]: the space, ascending;  equal[3x+1], equal[3x+2]: row and target
+                kind 1, any other     check[2x], check[2x+1]: a predicate;  other[2x], other[2x+1]: row and target
+    target      t >= 0: node t;  t < 0: the -t rows from `row` on, each verified for the predicates left of it
+    root        node 0;  root_equal[space_base[a] + space]: its edge, root_group[attribute << 1 | kind]: its group
+    rows from always_start[0] on    conjunctions that no test leads to: verified for every event
+
+A path from the root names a conjunction's tests in one order for all (gryphon_tree.py). In the plain tree every node
+tests one attribute, and what does not care about it goes on by a `*` edge to the next. Here a node and all the nodes
+that `*` edges alone lead to from it are one, with a group for each test that occurs among them:
+
+- trivial tests, which only a `*` edge follows, are nowhere (trivial test elimination);
+- a `*` edge is taken only as far as a test on an attribute that the event has (delayed branching);
+- the root is looked up in place of being searched (factoring).
+
+Invariant: a conjunction stands in exactly one row, and an event comes upon it at most once, by the edges of its path.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.experimental import structref
+
+from eligo.compile.compiled import I64, Arrays
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer, locate
+from eligo.index.base import ArrayIndex, Scratch
+from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
+from eligo.index.postings import space_bases
+from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
+from eligo.index.scan import unlikeliness
+from eligo.jit import define_handle, inline, kernel, maker
+from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored
+
+_OWN = (
+    "space_base", "root_equal", "root_group", "test_of", "node", "group", "equal", "other", "check", "always_start",
+)  # fmt: skip
+NOWHERE, VARIOUS = -2, -1  # in place of a space: the attribute is absent; it has several values, a range or none
+MANY = 4  # groups of a node, for each attribute of the event, before they are searched instead of walked
+
+
+class _GryphonScratch(Scratch):
+    def __init__(self, conjunctions: Conjunctions, nodes: int) -> None:
+        super().__init__(len(conjunctions))
+        self.handle = make_gryphon_scratch(
+            no_sight(conjunctions),
+            np.full(len(conjunctions.spaces.space_count), NOWHERE, np.int32),
+            np.zeros(nodes, np.int32),  # a node waits there once at most
+            np.zeros(2 * (len(conjunctions) + 1), np.int32),  # at least one row in each, but for the last
+            self.found,
+            self.counters,
+        )
+
+
+class Gryphon(ArrayIndex):
+    """A tree of tests; see the top of this file."""
+
+    name = "gryphon"
+    summary = "a tree of tests in one order; an event follows every edge that it satisfies"
+
+    def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
+        super().__init__(conjunctions, arrays)
+        roster = Roster(*(arrays[name] for name in ROSTER_ARRAYS))
+        self.handle = make_gryphon(
+            conjunctions.space_handle, conjunctions.predicate_handle, roster.handle(), *(arrays[name] for name in _OWN)
+        )
+
+    @classmethod
+    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Gryphon:
+        return cls.grow(conjunctions, selectivity)
+
+    @classmethod
+    def grow(
+        cls, conjunctions: Conjunctions, selectivity: I64 | None = None, leaf: int = LEAF, generic: bool = False
+    ) -> Gryphon:
+        """Build with other leaves or, as `generic`, with equalities that are tested one by one like anything else."""
+        rank = unlikeliness(conjunctions) if selectivity is None else selectivity
+        checks = build_checks(conjunctions)
+        tree = build_tree(conjunctions, checks, leaf, generic)
+        space_base = space_bases(conjunctions)
+        a = tree.arrays
+        root_equal, root_group = factored(a["node"], a["group"], a["equal"], len(space_base) - 1, space_base)
+        return cls(
+            conjunctions,
+            {
+                "space_base": space_base,
+                "root_equal": root_equal,
+                "root_group": root_group,
+                "always_start": np.array([tree.always], np.int32),
+                **tree.arrays,
+                **roster_of(tree.order, tree.left_offsets, tree.left, checks, rank).arrays(),
+            },
+        )
+
+    def scratch(self) -> _GryphonScratch:
+        return _GryphonScratch(self.conjunctions, len(self._arrays["node"]) // 4)
+
+    def search(self, events: EventBuffer, event: int, scratch: _GryphonScratch) -> int:
+        return follow_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
+
+    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: _GryphonScratch, offsets: I64) -> int:
+        return follow_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
+
+    def notes(self) -> dict[str, object]:
+        a = self._arrays
+        return {
+            "nodes": len(a["node"]) // 4,
+            "edges of one space": len(a["equal"]) // 3,
+            "other edges": len(a["other"]) // 2,
+            "always verified": len(self.conjunctions) - int(a["always_start"][0]),
+        }
+
+
+@structref.register
+class GryphonHandleType(types.StructRef):
+    """The index as one argument of kernels."""
+
+
+class GryphonHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(GryphonHandle, GryphonHandleType, ["spaces", "predicates", "roster", *_OWN])
+
+
+@structref.register
+class GryphonScratchType(types.StructRef):
+    """The memory of one search as one argument of kernels."""
+
+
+class GryphonScratchHandle(structref.StructRefProxy):
+    pass
+
+
+define_handle(GryphonScratchHandle, GryphonScratchType, ["sight", "spot", "stack", "stretches", "found", "counters"])
+
+
+@maker
+def make_gryphon(  # type: ignore[no-untyped-def]
+    spaces, predicates, roster, space_base, root_equal, root_group, test_of, node, group, equal, other, check,
+    always_start,
+):  # fmt: skip
+    return GryphonHandle(
+        spaces, predicates, roster, space_base, root_equal, root_group, test_of, node, group, equal, other, check,
+        always_start,
+    )  # fmt: skip
+
+
+@maker
+def make_gryphon_scratch(sight, spot, stack, stretches, found, counters):  # type: ignore[no-untyped-def]
+    return GryphonScratchHandle(sight, spot, stack, stretches, found, counters)
+
+
+@inline
+def follow_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+    """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
+    roster, p, sight, found, counters = index.roster, index.predicates, scratch.sight, scratch.found, scratch.counters
+    n = see(e, locate(index.spaces, e, event), sight)
+    at, present, first, stop = sight.at, sight.present, sight.first, sight.stop
+    at_low, at_high = e.at_low, e.at_high
+    space_base, root_equal, root_group, test_of = index.space_base, index.root_equal, index.root_group, index.test_of
+    node, group, equal, other, check = index.node, index.group, index.equal, index.other, index.check
+    spot, stack, stretches = scratch.spot, scratch.stack, scratch.stretches
+    for i in range(n):
+        a = present[i]
+        j = first[a]
+        spot[a] = at_low[j] if stop[a] == j + 1 and at_low[j] == at_high[j] else VARIOUS
+    count = tests = 0
+    top = 1
+    stack[0] = 0
+    while top > 0:
+        top -= 1
+        v = stack[top]
+        if node[4 * v] < node[4 * v + 1]:
+            stretches[2 * count], stretches[2 * count + 1] = node[4 * v], node[4 * v + 1]
+            count += 1
+        group_first, group_stop = node[4 * v + 2], node[4 * v + 3]
+        walked = v > 0 and group_stop - group_first <= MANY * n
+        for turn in range(group_stop - group_first if walked else 2 * n):
+            if walked:
+                g = group_first + turn
+                a = group[4 * g + 1] >> 1
+                if spot[a] == NOWHERE:
+                    continue
+            elif v == 0:
+                a = present[turn >> 1]
+                g = root_group[a << 1 | turn & 1]
+                if g < 0:
+                    continue
+            else:
+                a = present[turn >> 1]
+                test = test_of[a << 1 | turn & 1]
+                g, high = group_first, group_stop
+                while g < high:
+                    middle = (g + high) >> 1
+                    if group[4 * middle] < test:
+                        g = middle + 1
+                    else:
+                        high = middle
+                if g == group_stop or group[4 * g] != test:
+                    continue
+            x, end = group[4 * g + 2], group[4 * g + 3]
+            generic = group[4 * g + 1] & 1
+            space = spot[a]
+            if generic == 0 and space >= 0:
+                # One value: the edge of its space, if there is one.
+                if v == 0:
+                    x = root_equal[space_base[a] + space]
+                    found_it = x >= 0
+                else:
+                    high = end
+                    while x < high:
+                        middle = (x + high) >> 1
+                        if equal[3 * middle] < space:
+                            x = middle + 1
+                        else:
+                            high = middle
+                    found_it = x < end and equal[3 * x] == space
+                tests += 1
+                end = x + 1 if found_it else x
+            else:
+                tests += end - x
+            for edge in range(x, end):
+                if generic:
+                    answer = glance(check[2 * edge], check[2 * edge + 1], at[a])
+                    if answer == UNSURE:
+                        answer = ask(p, e, sight, check[2 * edge])
+                    if answer != HOLDS:
+                        continue
+                    row, target = other[2 * edge], other[2 * edge + 1]
+                else:
+                    if space == VARIOUS:
+                        met = False
+                        for j in range(first[a], stop[a]):
+                            met |= at_low[j] <= equal[3 * edge] and equal[3 * edge] <= at_high[j]
+                        if not met:
+                            continue
+                    row, target = equal[3 * edge + 1], equal[3 * edge + 2]
+                if target >= 0:
+                    stack[top] = target
+                    top += 1
+                else:
+                    stretches[2 * count], stretches[2 * count + 1] = row, row - target
+                    count += 1
+    for i in range(n):
+        spot[present[i]] = NOWHERE
+    counters[1] += tests
+    stretches[2 * count], stretches[2 * count + 1] = index.always_start[0], len(roster.conjunction)
+    return verify(roster, p, e, sight, stretches, count + 1, found, start, counters)
+
+
+@kernel
+def follow_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
+    return follow_event(index, e, event, scratch, 0)
+
+
+@kernel
+def follow_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
+    k = 0
+    offsets[0] = 0
+    i = event
+    while i < stop and len(scratch.found) - k >= len(index.roster.conjunction):
+        k = follow_event(index, e, i, scratch, k)
+        i += 1
+        offsets[i - event] = k
+    return i
