@@ -78,7 +78,7 @@ def compiled(rules: Sequence[str], absent: str = "fails") -> tuple[Conjunctions,
     # An index of rows: its events bring more strings with their bytes than others need.
     m = eligo.Matcher(index="be-tree-batch", absent=absent, multi=SEVERAL)  # type: ignore[arg-type]
     m.add_many(enumerate(rules))
-    view = m._rules.view
+    view = m.engine.rules.view
     assert len(view.segments) == 1
     return view.segments[0].conjunctions, view.encoder
 

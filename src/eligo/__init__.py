@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from eligo.language import Limits, attr, exists, forall
     from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
     from eligo.matcher import Matcher
+    from eligo.matcher import open_rules as open
     from eligo.rule import Reject, Rule
-    from eligo.store.opening import open_rules as open
 
 __version__: str
 
@@ -37,7 +37,7 @@ _LATER = {
     "Matcher": "eligo.matcher",
     "Reject": "eligo.rule",
     "Rule": "eligo.rule",
-    "open": "eligo.store.opening",
+    "open": "eligo.matcher",
 }
 _MODULES = ("exchange",)
 

@@ -5,29 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
-from types import MappingProxyType
 from typing import Any, Literal
 
-import msgspec
 import pyarrow as pa
 
-from eligo.arguments import attribute_names, directory_path, flag, one_of, plain_id, shown, text, whole_number
+from eligo.arguments import directory_path, flag, one_of, plain_id, whole_number
 from eligo.arrow import arrow_of
 from eligo.compile.events import EventBuffer
-from eligo.errors import OptionError
-from eligo.evaluate.registry import EVALUATORS
-from eligo.evaluate.registry import choose as choose_evaluator
+from eligo.engine import Absent, Engine
 from eligo.explain import Explanation, explain
-from eligo.index.registry import INDEXES
-from eligo.index.registry import choose as choose_index
 from eligo.interrupts import interrupt_within, interruptible
 from eligo.language import Limits, parse
-from eligo.loading import Loader
-from eligo.options import Configurable, Value, validated
+from eligo.options import Value
 from eligo.rule import Reject, Rule
-from eligo.segments.choice import rules_for
 from eligo.segments.rule_table import RuleId
-from eligo.segments.rules import Rules
 from eligo.stats import Stats, collect
 
 
@@ -39,25 +30,48 @@ class Matcher:
         self,
         index: str = "auto",
         evaluator: str = "interval",
-        absent: Literal["fails", "classical"] = "fails",
+        absent: Absent = "fails",
         multi: Iterable[str] = (),
         limits: Limits | Mapping[str, int] | None = None,
         options: Mapping[str, Value] | None = None,
     ) -> None:
-        self.index = text("index", index, "the name of an index")
-        self.evaluator = text("evaluator", evaluator, "the name of an evaluator")
-        self.absent = one_of("absent", absent, ("fails", "classical"))
-        declared = attribute_names("multi", multi)
-        self.limits = _limits(limits)
-        chosen = choose_index(index), choose_evaluator(evaluator)
-        everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()] if options else []
-        self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone))
-        self._take(rules_for(*chosen, absent, declared, self.limits, self.options))
+        self._use(Engine(index, evaluator, absent, multi, limits, options))
+
+    @classmethod
+    def of(cls, engine: Engine) -> Matcher:
+        """A matcher over an engine that is there already."""
+        made = cls.__new__(cls)
+        made._use(engine)
+        return made
+
+    def _use(self, engine: Engine) -> None:
+        self.engine = engine  # not for users: what the store, Spark and the exchange know of a matcher
         self._local = threading.local()
 
-    def _take(self, rules: Rules) -> None:
-        self._rules = rules
-        self._loader = Loader(rules, self.limits)
+    @property
+    def index(self) -> str:
+        """The name of the index, as it was given."""
+        return self.engine.index
+
+    @property
+    def evaluator(self) -> str:
+        """The name of the evaluator."""
+        return self.engine.evaluator
+
+    @property
+    def absent(self) -> Absent:
+        """What an absent attribute means: "fails" or "classical"."""
+        return self.engine.absent
+
+    @property
+    def limits(self) -> Limits:
+        """How large a rule may be."""
+        return self.engine.limits
+
+    @property
+    def options(self) -> Mapping[str, Value]:
+        """The options of index and evaluator, all of them."""
+        return self.engine.options
 
     # -- rules
 
@@ -69,7 +83,7 @@ class Matcher:
 
         `tags`: a list of strings, or one string that separates them by `;`.
         """
-        self._loader.add(plain_id(rule), expression, weight, tags, flag("replace", replace))
+        self.engine.loader.add(plain_id(rule), expression, weight, tags, flag("replace", replace))
 
     @interruptible
     def add_many(
@@ -82,47 +96,47 @@ class Matcher:
         the rejects are returned.
         """
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
-        return self._loader.add_many(rules, collect, flag("replace", replace))
+        return self.engine.loader.add_many(rules, collect, flag("replace", replace))
 
     @interruptible
     def remove(self, rule: RuleId) -> None:
         """Remove a rule; an unknown id is refused."""
-        self._loader.remove(plain_id(rule))
+        self.engine.loader.remove(plain_id(rule))
 
     @interruptible
     def get(self, rule: RuleId) -> Rule:
         """The rule with that id."""
-        found = self._rules.view.rule(plain_id(rule))
+        found = self.engine.rules.view.rule(plain_id(rule))
         if found is None:
-            raise self._loader.unknown(rule)
+            raise self.engine.loader.unknown(rule)
         return found
 
     def __len__(self) -> int:
-        return self._rules.count
+        return self.engine.rules.count
 
     @interruptible
     def __contains__(self, rule: object) -> bool:
-        return self._rules.view.has(plain_id(rule))
+        return self.engine.rules.view.has(plain_id(rule))
 
     @interruptible
     def __iter__(self) -> Iterator[RuleId]:
         """The ids, in the order in which the rules were added."""
-        return self._rules.view.everyone()
+        return self.engine.rules.view.everyone()
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that rules look at."""
-        return tuple(self._rules.view.attributes())
+        return tuple(self.engine.rules.view.attributes())
 
     @property
     def multi(self) -> frozenset[str]:
         """The attributes that may hold several values: declared, or used with `contains`."""
-        return self._rules.multi
+        return self.engine.rules.multi
 
     @property
     def rule_type(self) -> pa.DataType:
         """The Arrow type of rule ids."""
-        return pa.int64() if self._loader.id_type is int else pa.string()
+        return pa.int64() if self.engine.loader.id_type is int else pa.string()
 
     # -- matching
 
@@ -139,7 +153,7 @@ class Matcher:
                 return []
         try:
             # The view first: an event encoded after it knows every string that the view's rules name.
-            return self._rules.view.ids(event, self._buffer(), tags, limit)
+            return self.engine.rules.view.ids(event, self._buffer(), tags, limit)
         except SystemError as error:
             raise interrupt_within(error) from None
 
@@ -157,7 +171,7 @@ class Matcher:
         most = None if limit is None else whole_number("limit", limit)
         kind = self.rule_type
         numbers, rules = [], []
-        for number, ids in self._rules.view.batch(events, tags, most):
+        for number, ids in self.engine.rules.view.batch(events, tags, most):
             numbers.append(arrow_of(number))
             rules.append(ids.cast(kind))
         schema = pa.schema([("event", pa.int64()), ("rule", kind)])
@@ -168,7 +182,7 @@ class Matcher:
         self, event: Mapping[str, Any], k: int = 10, *, tags: Iterable[str] | None = None
     ) -> list[tuple[RuleId, float]]:
         """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
-        return self._rules.view.top(event, self._buffer(), tags, whole_number("k", k))
+        return self.engine.rules.view.top(event, self._buffer(), tags, whole_number("k", k))
 
     @interruptible
     def top_batch(self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None) -> pa.Table:
@@ -177,7 +191,7 @@ class Matcher:
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
         batches = [
             pa.RecordBatch.from_arrays([arrow_of(number), ids.cast(kind), arrow_of(weight)], schema=schema)
-            for number, ids, weight in self._rules.view.best(events, tags, most)
+            for number, ids, weight in self.engine.rules.view.best(events, tags, most)
         ]
         return pa.Table.from_batches(batches, schema)
 
@@ -190,7 +204,7 @@ class Matcher:
     @interruptible
     def observe(self, events: Any) -> None:
         """Learn from past events how often each predicate holds; indexes then look at the rarest first."""
-        self._rules.observe(events)
+        self.engine.rules.observe(events)
 
     @interruptible
     def stats(self) -> Stats:
@@ -198,7 +212,7 @@ class Matcher:
 
         Equal predicates are one, except with an index that changes in place: there each is counted wherever it stands.
         """
-        return collect(self._rules, self.index, self.evaluator)
+        return collect(self.engine.rules, self.index, self.evaluator)
 
     # -- files
 
@@ -207,7 +221,7 @@ class Matcher:
         """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all."""
         from eligo.store.snapshot import save
 
-        save(self, directory_path("path", path))
+        save(self.engine, directory_path("path", path))
 
     def _buffer(self) -> EventBuffer:
         """This thread's room for one event."""
@@ -218,16 +232,17 @@ class Matcher:
 
     def __repr__(self) -> str:
         rules = f"{len(self):,} rule{'s' * (len(self) != 1)}"
-        return f"<eligo.Matcher: {rules}, index {self._rules.recipe.index.name}, evaluator {self.evaluator}>"
+        return f"<eligo.Matcher: {rules}, index {self.engine.rules.recipe.index.name}, evaluator {self.evaluator}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
 
 
-def _limits(given: Limits | Mapping[str, int] | None) -> Limits:
-    """Limits that are positive whole numbers; those that are not given have their default."""
-    known = Limits.__struct_fields__
-    wanted = msgspec.structs.asdict(given) if isinstance(given, Limits) else {} if given is None else given
-    if not isinstance(wanted, Mapping) or not all(name in known for name in wanted):
-        raise OptionError(f"limits is a mapping from {', '.join(known)} to whole numbers, not {shown(given)}")
-    return Limits(**{name: whole_number(f"limits: {name}", value, least=1) for name, value in wanted.items()})
+def open_rules(path: str | PathLike[str], *, verify: bool = True, version: int | None = None) -> Matcher:
+    """The matcher that was saved or compiled there, memory-mapped. `verify` compares the checksums of all its arrays.
+
+    `version`: of a rule set with versions, one that is not the newest.
+    """
+    from eligo.store.opening import open_engine
+
+    return Matcher.of(open_engine(path, verify=verify, version=version))

@@ -199,7 +199,7 @@ def _widest_labels() -> None:
 
     matcher = eligo.Matcher()
     matcher.add(1, _WIDE)
-    view = matcher._rules.view
+    view = matcher.engine.rules.view
     assert isinstance(view, SegmentsView)
     segment = view.segments[0]
     small = segment.evaluator

@@ -12,21 +12,44 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "eligo"
 
-# A room imports from the rooms before it, never from those behind.
+LAB = SOURCE.parents[1] / "lab" / "src" / "eligo_lab"
+
+# A room imports from the rooms before it, never from those behind. `eligo` itself, which is Matcher and open, is a room too.
 ORDER = [
     "errors", "arguments", "collector", "forking", "interrupts", "kernels", "jit", "arrow", "registry", "options", "language",
-    "compile", "index", "evaluate", "rule", "segments",
+    "explain", "compile", "index", "evaluate", "rule", "segments", "bulk", "stats", "reading", "loading", "engine", "store",
+    "matcher", "exchange", "__init__", "spark", "prove", "warm", "packing", "cli", "__main__",
 ]  # fmt: skip
 
 
 def imports(path: Path) -> set[str]:
+    """The rooms that a file imports from; `__version__` is no secret of the front door."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("eligo."):
+        if isinstance(node, ast.ImportFrom) and node.module == "eligo":
+            found |= {
+                alias.name if alias.name in ORDER else "__init__" for alias in node.names if alias.name != "__version__"
+            }
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("eligo."):
             found.add(node.module.split(".")[1])
         elif isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("eligo.")}
+            found |= {
+                (alias.name + ".__init__").split(".")[1] for alias in node.names if alias.name.split(".")[0] == "eligo"
+            }
     return found
+
+
+def test_every_room_has_its_place() -> None:
+    rooms = {
+        path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
+    }
+    assert rooms == set(ORDER)
+
+
+def test_the_engine_does_not_know_the_lab() -> None:
+    for path in SOURCE.rglob("*.py"):
+        assert "eligo_lab" not in path.read_text(), path
+    assert LAB.is_dir()
 
 
 @pytest.mark.parametrize("room", ORDER)

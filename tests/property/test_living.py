@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
     def books_are_right(self) -> None:
         if not hasattr(self, "m"):
             return
-        rules = self.m._rules
+        rules = self.m.engine.rules
         assert isinstance(rules, LivingSet)
         verify_structure(rules.structure, len(self.kept))
         if isinstance(rules.structure.index, BeTree):

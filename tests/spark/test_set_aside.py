@@ -105,7 +105,7 @@ def test_removing_the_rule_heals(session: Any, events: Any, tmp_path: Path, capl
     spark.compact_rules(path, session)
     opened = open_held(path)
     assert set(opened.content.attributes) == set(before)
-    strings: Strings = opened.matcher._rules.recipe.strings
+    strings: Strings = opened.engine.rules.recipe.strings
     assert "only here" not in list(strings)
     assert pairs(spark.match(events, path)) == sorted([*FOUND, (2, "fine")])
     assert opened.content.naming == {"x": 4, "s": 1, "s.b.c": 1, "nowhere": 1}

@@ -119,7 +119,7 @@ def test_removing_most_rules_frees_their_memory() -> None:
     before = m.stats().total_bytes
     for i in range(4000):
         m.remove(i)
-    m._rules.wait()
+    m.engine.rules.wait()
     assert m.stats().total_bytes < before / 2
     assert m.match({"a": 4500}) == [4500]
 
@@ -135,14 +135,14 @@ def test_a_merge_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(rule_set, "merge_segments", broken)
     for i in range(600):
         m.add(i, f"a = {i}")
-    m._rules.wait()
+    m.engine.rules.wait()
     monkeypatch.setattr(rule_set, "merge_segments", real)
     m.save(tmp_path / "s")
     m.observe([{"a": 1}])
     for i in range(600, 1200):
         m.add(i, f"a = {i}")
-    m._rules.wait()
-    assert len(m._rules.segments) < 12
+    m.engine.rules.wait()
+    assert len(m.engine.rules.segments) < 12
     assert m.match({"a": 700}) == [700]
     assert len(eligo.open(tmp_path / "s")) == 600
 

@@ -63,7 +63,7 @@ def draw_index(
         candidates = f"{stats['candidates'] / count:,.1f} candidates for each"
         false = f", {stats['false_candidates'] / count:,.1f} of them false" if "false_candidates" in stats else ""
         print(f"{plural(count, 'event')}: {candidates}{false}")
-    names = matcher._rules.recipe.attributes.names
+    names = matcher.engine.rules.recipe.attributes.names
     for title, one in _indexes(matcher):
         print(f"\n{title}" if title else "")
         print("\n".join(one.draw(names, depth, width)))
@@ -93,7 +93,7 @@ def _indexes(matcher: Matcher) -> list[tuple[str, Index]]:
     from eligo.segments.living.living import LivingSet
     from eligo.segments.rule_set import RuleSet
 
-    rules = matcher._rules
+    rules = matcher.engine.rules
     if isinstance(rules, LivingSet):
         return [("", rules.structure.index)]
     assert isinstance(rules, RuleSet)

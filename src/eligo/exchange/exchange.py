@@ -251,7 +251,7 @@ class Exchange:
         """
         while True:
             tidied = self._desk.bookings.published.tidied
-            view = self._desk.matcher._rules.view
+            view = self._desk.matcher.engine.rules.view
             seen = self._desk.bookings.published  # after the view: see bookings.py
             if seen.tidied == tidied:
                 break
@@ -318,7 +318,7 @@ class Exchange:
         event = event_of(publisher, visit)
         while True:
             tidied = self._desk.bookings.published.tidied
-            rules, weights = self._desk.matcher._rules.view.weighted(event, buffer)
+            rules, weights = self._desk.matcher.engine.rules.view.weighted(event, buffer)
             refuse_ranges(buffer)
             seen = self._desk.bookings.published  # after the view: see bookings.py
             if seen.tidied == tidied:

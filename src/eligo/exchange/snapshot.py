@@ -29,6 +29,7 @@ from eligo.arguments import directory_path, flag
 from eligo.errors import EligoError, SnapshotError
 from eligo.exchange.graph import Link, Role
 from eligo.language import Limits
+from eligo.matcher import Matcher
 from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.snapshot import open_snapshot
 
@@ -117,7 +118,7 @@ def open_exchange(path: str | PathLike[str], *, verify: bool = True) -> Exchange
     flag("verify", verify)
     content, raw = _read_manifest(directory)
     try:
-        matcher = open_snapshot(directory / f"rules-{content.token}", verify=verify)
+        matcher = Matcher.of(open_snapshot(directory / f"rules-{content.token}", verify=verify))
         campaigns = (directory / f"campaigns-{content.token}.arrow").read_bytes()
     except (EligoError, OSError) as error:
         if _read_manifest(directory)[1] != raw:

@@ -88,13 +88,13 @@ class _Changes:
     """One update under way."""
 
     def __init__(self, opened: Opened, folder: Path) -> None:
-        self.content, self.matcher, self.folder = opened.content, opened.matcher, folder
-        rules = opened.matcher._rules
+        self.content, self.engine, self.folder = opened.content, opened.engine, folder
+        rules = opened.engine.rules
         assert isinstance(rules, RuleSet)
         self.rules = rules
         # Deltas have the index that the shards have, whatever `auto` would choose today.
         rules.recipe.index = choose_index(self.content.index_used)
-        opened.matcher._loader.most_recompiled = MOST_RECOMPILED
+        opened.engine.loader.most_recompiled = MOST_RECOMPILED
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
         rules.forgets = False  # versions share numbers
@@ -103,7 +103,7 @@ class _Changes:
 
     def apply(self, rows: Sequence[tuple[Any, ...]]) -> Changed:
         removed, put = self._sorted_out(rows)
-        loader = self.matcher._loader
+        loader = self.engine.loader
         if removed:
             loader.remove_many(removed)
         if put:
@@ -143,7 +143,7 @@ class _Changes:
         if kind == "add" and known:
             raise duplicate(rule)
         if kind in ("replace", "remove") and not known:
-            raise self.matcher._loader.unknown(rule)
+            raise self.engine.loader.unknown(rule)
         if kind != "remove" and expression is None:
             raise RuleTypeError("the rule has no expression (null)")
         if isinstance(expression, bytes):
@@ -158,7 +158,7 @@ class _Changes:
 
     def _written(self, given: int) -> Changed:
         content, rules = self.content, self.rules
-        id_type = {int: "int", str: "str"}.get(self.matcher._loader.id_type or object, content.id_type)
+        id_type = {int: "int", str: "str"}.get(self.engine.loader.id_type or object, content.id_type)
         files: list[str] = []
         strings = None
         if len(rules.recipe.strings) > self.strings_before:

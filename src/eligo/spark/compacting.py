@@ -78,7 +78,7 @@ def used(path: str, version: int, folder: str, number: int) -> str:
 def renumber(path: str, version: int, folder: str, lines: list[str]) -> str:
     """Write a dictionary of the strings that are used, and the numbers in it."""
     opened = open_held(path, version, patience=PATIENCE)
-    data, offsets = opened.matcher._rules.recipe.strings.arrays()
+    data, offsets = opened.engine.rules.recipe.strings.arrays()
     keep = np.zeros(len(offsets) - 1, np.bool_)
     naming: Counter[str] = Counter()
     for one in (msgspec.json.decode(line, type=Used) for line in lines):
@@ -143,6 +143,6 @@ def _living(segment: Segment, mask: NDArray[np.bool_], attributes: I32, strings:
 
 
 def _rules(opened: Opened) -> RuleSet:
-    rules = opened.matcher._rules
+    rules = opened.engine.rules
     assert isinstance(rules, RuleSet)
     return rules

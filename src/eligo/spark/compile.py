@@ -26,10 +26,10 @@ import msgspec
 
 from eligo.arguments import one_of, whole_number
 from eligo.compile.signature import cut_evenly
+from eligo.engine import Engine
 from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
-from eligo.matcher import Matcher
 from eligo.options import differing
 from eligo.spark import tasks
 from eligo.spark.arguments import check_frame
@@ -85,14 +85,14 @@ def compile_rules(
     shards = None if shards is None else whole_number("shards", shards, least=1)
     units = None if units is None else whole_number("units", units, least=1)
     shard_bytes = whole_number("shard_bytes", shard_bytes, least=1)
-    model = Matcher(index, evaluator, absent, multi, limits, options)  # checks all of these, and is not used otherwise
+    model = Engine(index, evaluator, absent, multi, limits, options)  # checks all of these, and is not used otherwise
     folder = folder_of(path)
     rules, id_type = rule_columns(rules_df)
     session = rules_df.sparkSession
     with Staging.begin(Path(folder)) as staging, _held(folder) as held:
         slots = check_workers(session, folder, writing=staging.folder)
         stages.done("workers looked at")
-        settings = Settings(index, evaluator, absent, model.multi, model.limits, dict(model.options))
+        settings = Settings(index, evaluator, absent, model.rules.multi, model.limits, dict(model.options))
         count = rules.count()
         if not count:
             raise RuleTypeError("the table of rules is empty: there is nothing to compile")
@@ -137,10 +137,10 @@ def compile_rules(
                 index_used=choose_index(index).name,
                 evaluator=evaluator,
                 absent=absent,
-                multi=tuple(sorted(model.multi)),
+                multi=tuple(sorted(model.rules.multi)),
                 containing=dict(sorted(_total(unit.containing for unit in read).items())),
                 limits=model.limits,
-                options=differing(model.options, (model._rules.recipe.index, model._rules.recipe.evaluator)),
+                options=differing(model.options, (model.rules.recipe.index, model.rules.recipe.evaluator)),
                 id_type=id_type,
                 rules=sum(unit.rules for unit in read),
                 next_sequence=sum(unit.rules for unit in read),

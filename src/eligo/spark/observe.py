@@ -209,7 +209,7 @@ def _reindexed(session: Any, folder: str, content: Content, staging: Staging, ta
 def reindex(path: str, version: int, folder: str, table: TableFile, number: int) -> str:
     """In a worker: one segment with its index and labels built anew."""
     opened = open_held(path, version, patience=PATIENCE)
-    rules, part = opened.matcher._rules, opened.content.parts[number]
+    rules, part = opened.engine.rules, opened.content.parts[number]
     segment = rules.view.segments[number]  # type: ignore[attr-defined]
     statistics = read_statistics(Path(folder) / table.file, table, rules.recipe.attributes, rules.recipe.strings)
     recipe = replace(rules.recipe, index=choose_index(opened.content.index_used), sample=statistics)

@@ -57,10 +57,10 @@ class Searcher:
         self, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, ranked: bool, without: Names
     ) -> Iterator[Found]:
         """The matches of some events; of the best k with weights, ranked also with sequence numbers."""
-        view = self._matcher._rules.view
+        view = self._matcher.engine.rules.view
         if not without:
             return _asked(view, events, tags, top_k, ranked)
-        if not isinstance(self._matcher._rules, RuleSet):
+        if not isinstance(self._matcher.engine.rules, RuleSet):
             return self._search_living(view, events, tags, top_k, without)
         masks: list[U8] = list(view.allowed(tags))
         for name in without:
@@ -93,10 +93,10 @@ class Searcher:
 
     def _others_in_segments(self, attribute: str) -> list[U8]:
         """For the rows of each segment, whether the rule does not look at the attribute."""
-        attributes = self._matcher._rules.recipe.attributes
+        attributes = self._matcher.engine.rules.recipe.attributes
         wanted = np.zeros(len(attributes), np.bool_)
         wanted[attributes.metas[attribute] >> 8] = True
-        segments = self._matcher._rules.view.segments
+        segments = self._matcher.engine.rules.view.segments
         return [(~rules_naming(segment.compiled, wanted)).astype(np.uint8) for segment in segments]
 
     def _ids(self, attribute: str) -> pa.Array:

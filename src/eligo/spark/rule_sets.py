@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 import eligo
 from eligo.errors import SnapshotError
+from eligo.matcher import Matcher
 from eligo.spark.partial_events import Searcher
 from eligo.spark.set_aside import SetAside, set_aside
 from eligo.store.arrays import ArrayFile
@@ -182,7 +183,7 @@ def _open(source: Source, version: int, integers: bool) -> Open:
         return _ready(matcher, matcher.attributes, dict.fromkeys(source.aside, ""), None, sizes)
     identity = _identity(source.path, version)
     found = open_held(source.path, version, shards=source.shards, patience=PATIENCE)
-    matcher = found.matcher
+    matcher = Matcher.of(found.engine)
     if source.manifest and found.content.job != source.manifest:
         raise SnapshotError(
             f"version {version} of {source.path!r} is not the one this query was planned with: the folder was made "

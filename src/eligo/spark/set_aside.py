@@ -51,7 +51,7 @@ class SetAside:
 
 def set_aside(matcher: Any, reasons: Mapping[str, str]) -> SetAside:
     """Leave the rules that look at one of these attributes out of the answers of a matcher that nobody else has."""
-    rules: Rules = matcher._rules
+    rules: Rules = matcher.engine.rules
     metas = rules.recipe.attributes.metas
     numbers = {name: metas[name] >> 8 for name in reasons if name in metas}
     if not numbers:
@@ -94,7 +94,7 @@ def _remove_living(rules: Rules, matcher: Any, names: frozenset[str]) -> tuple[i
 
 def ids_naming(matcher: Any, names: frozenset[str]) -> list[Any]:
     """The ids of the rules that look at one of these attributes, where rules change in place."""
-    rules: Rules = matcher._rules
+    rules: Rules = matcher.engine.rules
     with rules.lock:
         return [rules.rule_at(place).id for place in _places_naming(rules, matcher, names)]
 

@@ -29,10 +29,10 @@ from eligo.arguments import directory_path, flag, whole_number
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import U8, Arrays
 from eligo.compile.strings import Strings
+from eligo.engine import Engine
 from eligo.errors import OptionError, SnapshotError
 from eligo.forking import INNER, fork_lock
 from eligo.index.registry import choose as choose_index
-from eligo.matcher import Matcher
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Recipe, Segment, restore_segment
 from eligo.segments.view import ALL
@@ -55,36 +55,22 @@ _verified: OrderedDict[tuple[str, int, int], None] = OrderedDict()
 
 @dataclass(frozen=True)
 class Opened:
-    """A matcher, and the version it is of."""
+    """An engine, and the version it is of."""
 
-    matcher: Matcher
+    engine: Engine
     content: Content
     held: Held
 
 
-def open_rules(path: str | PathLike[str], *, verify: bool = True, version: int | None = None) -> Matcher:
-    """The matcher that was saved or compiled there, memory-mapped. `verify` compares the checksums of all its arrays.
-
-    `version`: of a rule set with versions, one that is not the newest.
-    """
+def open_engine(path: str | PathLike[str], *, verify: bool = True, version: int | None = None) -> Engine:
+    """The engine of what was saved or compiled there; see `eligo.open`."""
     opened, verified = directory_path("path", path), flag("verify", verify)
     number = None if version is None else whole_number("version", version)
     if is_versioned(opened):
-        return open_version(opened, number, verify=verified)
+        return open_held(opened, number, verify=verified).engine
     if number is not None:
         raise OptionError(f"{opened}: is a plain snapshot, which has no versions; leave version={number} out")
     return open_snapshot(opened, verify=verified)
-
-
-def open_version(
-    path: str | PathLike[str],
-    version: int | None = None,
-    *,
-    verify: bool = True,
-    shards: Sequence[int] | None = None,
-) -> Matcher:
-    """The matcher of a version, the current one if none is named; of some shards only, if they are named."""
-    return open_held(path, version, verify=verify, shards=shards).matcher
 
 
 def open_held(
@@ -95,18 +81,21 @@ def open_held(
     shards: Sequence[int] | None = None,
     patience: float = 0.0,
 ) -> Opened:
-    """The same, and what it is. The deltas come with shard 0. `patience` is that of `hold`."""
+    """The engine of a version, the current one if none is named, and what it is; of some shards only, if named.
+
+    The deltas come with shard 0. `patience` is that of `hold`.
+    """
     held = hold(os.path.abspath(path), version, patience=patience)
     try:
-        matcher = _matcher(held.directory, held.content, verify, shards)
+        engine = _engine(held.directory, held.content, verify, shards)
     except BaseException:
         held.close()
         raise
-    weakref.finalize(matcher, held.close)
-    return Opened(matcher, held.content, held)
+    weakref.finalize(engine, held.close)
+    return Opened(engine, held.content, held)
 
 
-def _matcher(directory: Path, content: Content, verify: bool, shards: Sequence[int] | None) -> Matcher:
+def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[int] | None) -> Engine:
     if shards is None:
         parts = content.parts
     else:
@@ -115,10 +104,10 @@ def _matcher(directory: Path, content: Content, verify: bool, shards: Sequence[i
         parts = tuple(content.shards[number] for number in sorted(set(shards)) if content.shards)
         parts += content.deltas if 0 in shards else ()
     with _usable(directory, content):
-        matcher = Matcher(
+        engine = Engine(
             content.index, content.evaluator, content.absent, content.multi, content.limits, content.options
         )
-        rules = _rules_of(matcher, content)
+        rules = _rules_of(engine, content)
         rules.containing = Counter(content.containing)
         strings = _mapped(directory, content.strings, verify)
         rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
@@ -130,8 +119,8 @@ def _matcher(directory: Path, content: Content, verify: bool, shards: Sequence[i
         rules.restore(segments, _masks(directory, content, parts, verify))
     rules.count = sum(part.rules - part.dead for part in parts)
     rules.next_sequence = content.next_sequence
-    matcher._loader.id_type = {"int": int, "str": str}.get(content.id_type) if content.rules else None
-    return matcher
+    engine.loader.id_type = {"int": int, "str": str}.get(content.id_type) if content.rules else None
+    return engine
 
 
 @contextmanager
@@ -146,13 +135,13 @@ def _usable(directory: Path, content: Content) -> Iterator[None]:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
 
 
-def _rules_of(matcher: Matcher, content: Content) -> RuleSet:
-    """The matcher's rules, in segments also where its index would change in place."""
-    rules = matcher._rules
+def _rules_of(engine: Engine, content: Content) -> RuleSet:
+    """The engine's rules, in segments also where its index would change in place."""
+    rules = engine.rules
     if not isinstance(rules, RuleSet):
         index, evaluator = choose_index(content.index_used), rules.recipe.evaluator
-        rules = RuleSet(index, evaluator, content.absent, content.multi, content.limits, matcher.options)
-        matcher._take(rules)
+        rules = RuleSet(index, evaluator, content.absent, content.multi, content.limits, engine.options)
+        engine.take(rules)
     return rules
 
 

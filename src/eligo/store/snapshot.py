@@ -32,10 +32,10 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import Arrays
 from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
+from eligo.engine import Engine
 from eligo.errors import SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
-from eligo.matcher import Matcher
 from eligo.options import differing
 from eligo.segments.living.living import LivingSet
 from eligo.segments.rule_set import RuleSet
@@ -76,10 +76,10 @@ class Content(msgspec.Struct, frozen=True):
     options: dict[str, bool | int | float | str] = {}  # those that are not the default
 
 
-def save(matcher: Matcher, path: str | PathLike[str]) -> None:
+def save(engine: Engine, path: str | PathLike[str]) -> None:
     """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile."""
     directory = Path(local_path(path))
-    facts, attributes, strings, saved = _state(matcher)
+    facts, attributes, strings, saved = _state(engine)
     _make_directory(directory)
     with locked(directory):
         prefix = _PREFIX[facts["kind"]]
@@ -99,26 +99,26 @@ def save(matcher: Matcher, path: str | PathLike[str]) -> None:
 Saved = tuple[list[Arrays], tuple[NDArray[np.bool_], NDArray[np.bool_]]]  # the rules; numbers that they name
 
 
-def _state(matcher: Matcher) -> tuple[dict[str, Any], Attributes, Strings, Callable[[], Saved]]:
+def _state(engine: Engine) -> tuple[dict[str, Any], Attributes, Strings, Callable[[], Saved]]:
     """Everything to be saved, as of one moment: tables that nobody changes, and rules, which are to be asked for."""
     from eligo import __version__
 
-    rules = matcher._rules
+    rules = engine.rules
     with rules.lock:
         saved = _living_shards(rules) if isinstance(rules, LivingSet) else _segment_shards(cast(RuleSet, rules))
         strings = rules.recipe.strings.frozen()
         attributes = Attributes(rules.recipe.attributes.names)
         facts: dict[str, Any] = {
             "eligo": __version__,
-            "index": matcher.index,
+            "index": engine.index,
             "index_used": rules.recipe.index.name,
-            "evaluator": matcher.evaluator,
-            "absent": matcher.absent,
+            "evaluator": engine.evaluator,
+            "absent": engine.absent,
             "multi": tuple(sorted(rules.declared)),
             "containing": dict(sorted(rules.containing.items())),
-            "limits": matcher.limits,
-            "options": differing(matcher.options, (rules.recipe.index, rules.recipe.evaluator)),
-            "id_type": "int" if matcher._loader.id_type is int else "str" if rules.count else "",
+            "limits": engine.limits,
+            "options": differing(engine.options, (rules.recipe.index, rules.recipe.evaluator)),
+            "id_type": "int" if engine.loader.id_type is int else "str" if rules.count else "",
             "rules": rules.count,
             "next_sequence": rules.next_sequence,
             "kind": rules.kind,
@@ -155,8 +155,8 @@ def _living_shards(rules: LivingSet) -> Callable[[], Saved]:
     return lambda: ([copied()], used)
 
 
-def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
-    """The matcher that was saved there, memory-mapped. `verify` compares the checksums of all its arrays."""
+def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Engine:
+    """The engine that was saved there, memory-mapped. `verify` compares the checksums of all its arrays."""
     directory = Path(local_path(path))
     content, raw = _read_manifest(directory)
     try:
@@ -169,7 +169,7 @@ def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
             f"{error.filename}: missing, though {directory / MANIFEST} names it; make it again"
         ) from None
     try:
-        matcher = Matcher(
+        engine = Engine(
             content.index,
             content.evaluator,
             content.absent,
@@ -177,7 +177,7 @@ def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
             content.limits,
             content.options,
         )
-        rules = _rules_of(matcher, content)
+        rules = _rules_of(engine, content)
         rules.containing = Counter(content.containing)
         rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
         if isinstance(rules, LivingSet):
@@ -189,18 +189,18 @@ def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Matcher:
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
     rules.count, rules.next_sequence = content.rules, content.next_sequence
-    matcher._loader.id_type = {"int": int, "str": str}.get(content.id_type)
-    return matcher
+    engine.loader.id_type = {"int": int, "str": str}.get(content.id_type)
+    return engine
 
 
-def _rules_of(matcher: Matcher, content: Content) -> Rules:
-    """The matcher's rules, in the kind of structure that was saved, whatever `auto` would choose today."""
-    if matcher._rules.kind != content.kind:
-        evaluator = matcher._rules.recipe.evaluator
+def _rules_of(engine: Engine, content: Content) -> Rules:
+    """The engine's rules, in the kind of structure that was saved, whatever `auto` would choose today."""
+    if engine.rules.kind != content.kind:
+        evaluator = engine.rules.recipe.evaluator
         kind = LivingSet if content.kind == "living" else RuleSet
         index = choose_index(content.index_used)
-        matcher._take(kind(index, evaluator, content.absent, content.multi, content.limits, matcher.options))
-    return matcher._rules
+        engine.take(kind(index, evaluator, content.absent, content.multi, content.limits, engine.options))
+    return engine.rules
 
 
 def _read_manifest(directory: Path) -> tuple[Content, bytes]:

@@ -32,7 +32,7 @@ def test_attributes_of_rules_are_those_of_their_normal_forms(evaluator: str) -> 
     texts = [drawn(rng) for _ in range(60)] * 2 + ["true", "false"]
     m = eligo.Matcher("propagation", evaluator)
     m.add_many(enumerate(texts))
-    rules = m._rules
+    rules = m.engine.rules
     assert isinstance(rules, RuleSet)
     named = [{p.attribute for p in predicates_of(normalize(parse(text)))} for text in texts]
     names, total = rules.recipe.attributes.names, Counter[str]()

@@ -49,7 +49,7 @@ def matcher(rules: list[Any], **settings: Any) -> eligo.Matcher:
 
 
 def compiled(m: eligo.Matcher) -> Compiled:
-    view = m._rules.view
+    view = m.engine.rules.view
     assert len(view.segments) == 1
     return view.segments[0].compiled
 

@@ -163,7 +163,7 @@ def test_parts_survive_updates_and_snapshots(tmp_path: object) -> None:
             matcher.remove(r)
         for r in range(1, 400, 9):
             matcher.add(r, campaign(r + 1), replace=True)
-        matcher._rules.wait()
+        matcher.engine.rules.wait()
     assert [shared.match(event) for event in events] == [plain.match(event) for event in events]
     shared.save(f"{tmp_path}/s")
     opened = eligo.open(f"{tmp_path}/s")
@@ -186,7 +186,7 @@ def test_what_becomes_equal_when_segments_are_merged() -> None:
     for matcher in (shared, interval):
         for rule, text in enumerate(texts):
             matcher.add(rule, text)
-        matcher._rules.wait()
+        matcher.engine.rules.wait()
     full = {f"{k}{j}": 1 for k in "abc" for j in "pq"}
     events = [{**full, "x": i % 2, "y": i % 12, "w": i % 3, "z": i % 21, "v": i % 30} for i in range(200)]
     events += [{}, {"x": 1}, full]

@@ -29,7 +29,7 @@ def test_glance(values: int, absent: str) -> None:
     texts += [f"not (x between {v} and {v + 3})" for v in some]
     m = eligo.Matcher(index="scan", absent=absent)  # type: ignore[arg-type]
     m.add_many(enumerate(texts))
-    segment = m._rules.view.segments[0]
+    segment = m.engine.rules.view.segments[0]
     made = build_checks(segment.conjunctions)
     spaces = segment.conjunctions.spaces
     small = int(spaces.space_count[0]) <= checks.SMALL

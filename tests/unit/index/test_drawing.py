@@ -33,11 +33,11 @@ def tree(count: int, **options: int) -> tuple[BeTree, list[str]]:
     """A tree over rules, some of which have gone again, with the names of its attributes."""
     matcher = Matcher("scan")
     matcher.add_many(enumerate(texts(count, 1)))
-    index = matcher._rules.view.segments[0].index  # type: ignore[attr-defined]
+    index = matcher.engine.rules.view.segments[0].index  # type: ignore[attr-defined]
     assert isinstance(index, Scan)
     built = BeTree.build(index.conjunctions, max_cap=options.get("max_cap", 6), min_size=2)
     built.delete(np.arange(0, count // 4, dtype=np.int64))
-    return built, matcher._rules.recipe.attributes.names
+    return built, matcher.engine.rules.recipe.attributes.names
 
 
 def everyone(part: Part) -> list[Part]:

@@ -32,7 +32,7 @@ both = pytest.mark.parametrize(("index", "options"), KINDS, ids=lambda value: st
 
 
 def inner(m: eligo.Matcher) -> PsIndex:
-    rules = m._rules
+    rules = m.engine.rules
     assert isinstance(rules, LivingSet)
     assert isinstance(rules.structure.index, PsIndex)
     return rules.structure.index

@@ -110,7 +110,7 @@ def test_child_matches_adds_and_saves_while_threads_of_the_parent_change_rules(i
                 assert -1 in matcher.match({"a": 1})
                 assert 0 not in matcher
                 matcher.observe(events)
-                matcher._rules.wait()
+                matcher.engine.rules.wait()
                 matcher.save(tmp_path / str(turn))
                 assert len(eligo.open(tmp_path / str(turn))) == len(rules) + 200
 

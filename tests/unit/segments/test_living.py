@@ -25,7 +25,7 @@ SMALL = {"max_cap": 2, "min_size": 2}
 
 
 def living(m: eligo.Matcher) -> LivingSet:
-    rules = m._rules
+    rules = m.engine.rules
     assert isinstance(rules, LivingSet)
     return rules
 
@@ -38,9 +38,9 @@ def verify(m: eligo.Matcher) -> None:
 
 
 def test_an_index_that_changes_in_place_has_no_segments() -> None:
-    assert isinstance(eligo.Matcher("be-tree")._rules, LivingSet)
-    assert isinstance(eligo.Matcher("be-tree", "dewey")._rules, RuleSet)
-    assert isinstance(eligo.Matcher("propagation")._rules, RuleSet)
+    assert isinstance(eligo.Matcher("be-tree").engine.rules, LivingSet)
+    assert isinstance(eligo.Matcher("be-tree", "dewey").engine.rules, RuleSet)
+    assert isinstance(eligo.Matcher("propagation").engine.rules, RuleSet)
 
 
 # -- rules

@@ -24,7 +24,7 @@ SMALL: dict[str, Any] = {"max_cap": 2, "min_size": 2}
 
 
 def checked(m: eligo.Matcher) -> None:
-    structure: Any = m._rules
+    structure: Any = m.engine.rules
     verify_structure(structure.structure, len(m))
     verify_tree(structure.structure.index.pools)
 
@@ -62,7 +62,7 @@ def test_an_interrupt_waits_for_the_change(monkeypatch: pytest.MonkeyPatch) -> N
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     m = eligo.Matcher(index="be-tree", options=SMALL)
     m.add_many((i, f"a = {i % 5} and b = {i}") for i in range(50))
-    rules: Any = m._rules
+    rules: Any = m.engine.rules
     kind = type(rules.structure.index)
     for name in ("insert", "delete", "adjust"):
         real = getattr(kind, name)
@@ -88,7 +88,7 @@ def test_an_interrupt_waits_for_the_change(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_change_that_fails_leaves_multi_valued_attributes_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     m = eligo.Matcher(index="be-tree", options=SMALL)
     m.add_many((i, f"a = {i % 5} and b = {i}") for i in range(50))
-    structure: Any = m._rules
+    structure: Any = m.engine.rules
     kind = type(structure.structure.index)
 
     def failing(*_: Any) -> Any:
@@ -131,7 +131,7 @@ def test_a_match_within_a_match() -> None:
 def test_a_child_of_fork_may_change_rules() -> None:
     m = eligo.Matcher(index="be-tree", options=SMALL)
     m.add_many((i, f"a = {i}") for i in range(20))
-    gate = m._rules.structure.gate  # type: ignore[attr-defined]
+    gate = m.engine.rules.structure.gate  # type: ignore[attr-defined]
     entered, done = threading.Event(), threading.Event()
 
     def read() -> None:
@@ -160,7 +160,7 @@ def test_a_large_leaf_is_walked_in_parts() -> None:
     m.add_many((i, f"a != {i} and b != {i % 7}") for i in range(5000))
     for i in range(600):
         assert len(m.match({"a": i, "b": 1})) > 4000 - 1
-    rules: Any = m._rules
+    rules: Any = m.engine.rules
     index = rules.structure.index
     for _ in range(3000):
         index.adjust(4)

@@ -93,7 +93,7 @@ def test_one_rule_replaced_many_times_leaves_nothing_behind(index: str, tmp_path
     assert matcher.match({"attribute2998": f"string 2998 {'x' * 200}", "c": "in 2998"}) == []
     assert matcher.match({"kept": "kept"}) == ["other"]
     assert set(matcher.attributes) == {"kept", "attribute2999", "b", "c"}
-    recipe = matcher._rules.recipe
+    recipe = matcher.engine.rules.recipe
     assert recipe.strings.taken < 2100
     assert recipe.strings.size < 600_000
     assert recipe.attributes.taken < 2100
@@ -131,9 +131,9 @@ def test_removing_most_rules_frees_their_strings(index: str) -> None:
     matcher.match({"a": "string 7"})
     for n in range(10, 6000):
         matcher.remove(n)
-    matcher._rules.wait()
+    matcher.engine.rules.wait()
     matcher.remove(0)
-    assert matcher._rules.recipe.strings.taken < 3100
+    assert matcher.engine.rules.recipe.strings.taken < 3100
     assert matcher.match({"a": "string 7"}) == [7]
     assert matcher.match({"a": "string 70"}) == []
 
@@ -174,7 +174,7 @@ def test_numbers_given_out_again_mean_what_they_mean_now(
     rng = random.Random(index)
     matcher = Matcher(index, multi=["m"])
     rules: dict[int, str] = {}
-    freed, before = 0, matcher._rules.recipe.strings
+    freed, before = 0, matcher.engine.rules.recipe.strings
     for step in range(400):
         if rules and rng.random() < 0.45:
             gone = rng.choice(list(rules))
@@ -192,8 +192,8 @@ def test_numbers_given_out_again_mean_what_they_mean_now(
             else:
                 matcher.add(rule, text)
             rules[rule] = text
-        freed += matcher._rules.recipe.strings is not before
-        before = matcher._rules.recipe.strings
+        freed += matcher.engine.rules.recipe.strings is not before
+        before = matcher.engine.rules.recipe.strings
         if step % 100 == 50:
             matcher.observe([event(rng) for _ in range(50)])
         if step % 10 == 0:
@@ -207,7 +207,7 @@ def test_numbers_given_out_again_mean_what_they_mean_now(
         if step % 100 == 99:
             matcher.save(tmp_path / "saved")
             matcher = eligo.open(tmp_path / "saved")
-            before = matcher._rules.recipe.strings
+            before = matcher.engine.rules.recipe.strings
     assert freed > 1
 
 
@@ -215,7 +215,7 @@ def test_older_view_goes_on_with_its_own_numbers(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("eligo.segments.rules._SOME_NAMES", 4)
     matcher = Matcher("propagation")
     matcher.add_many((n, f"a = 'old {n}' and b{n} = 1") for n in range(50))
-    view, buffer = matcher._rules.view, matcher._buffer()
+    view, buffer = matcher.engine.rules.view, matcher._buffer()
     for n in range(50):
         matcher.remove(n)
     matcher.add_many((n, f"a = 'new {n}' and c{n} = 1") for n in range(50))
@@ -250,5 +250,5 @@ def test_builders_remember_no_large_predicates() -> None:
     matcher = Matcher("be-tree")
     for n in range(200):
         matcher.add("rule", f"a = '{'x' * 20_000}{n}'", replace=True)
-    builder = matcher._rules._builder  # type: ignore[attr-defined]
+    builder = matcher.engine.rules._builder  # type: ignore[attr-defined]
     assert not builder._predicate_numbers

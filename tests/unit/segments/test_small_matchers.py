@@ -64,7 +64,7 @@ def test_empty_pools_of_changing_indexes_are_small() -> None:
     from eligo import Matcher
 
     for index in ("be-tree", "pst-bloom", "pst-hash"):
-        structure = Matcher(index)._rules.structure  # type: ignore[attr-defined]
+        structure = Matcher(index).engine.rules.structure  # type: ignore[attr-defined]
         pools = structure.index.pools
         arrays = [
             array for array in (*vars(pools).values(), *structure.pools._arrays.values()) if hasattr(array, "nbytes")

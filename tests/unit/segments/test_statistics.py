@@ -38,7 +38,7 @@ def events(count: int) -> list[dict[str, Any]]:
 def test_single_predicates_hold_as_often_as_in_the_events(absent: Any) -> None:
     m = eligo.Matcher(absent=absent, multi=["many"])
     m.add_many(enumerate(RULES))
-    rules = m._rules
+    rules = m.engine.rules
     assert isinstance(rules, RuleSet)
     some = events(500)
     counts: dict[str, dict[Any, float]] = {}
@@ -61,10 +61,10 @@ def test_a_segment_may_be_older_than_the_last_attributes() -> None:
     m = eligo.Matcher()
     m.add("r", "a = 1")
     m.match({"a": 1})
-    (segment,) = m._rules.view.segments  # type: ignore[attr-defined]
+    (segment,) = m.engine.rules.view.segments  # type: ignore[attr-defined]
     m.add("s", "later = 2")
     statistics = Statistics(
-        10, {"later": Values(10, ((2, 10.0),)), "a": Values(4, ((1, 4.0),))}, m._rules.recipe.attributes,
-        m._rules.recipe.strings,
+        10, {"later": Values(10, ((2, 10.0),)), "a": Values(4, ((1, 4.0),))}, m.engine.rules.recipe.attributes,
+        m.engine.rules.recipe.strings,
     )  # fmt: skip
     assert statistics.held(segment.conjunctions).tolist() == [4]

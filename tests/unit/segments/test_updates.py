@@ -28,8 +28,8 @@ def test_many_single_changes_are_as_if_loaded_at_once() -> None:
             m.match({"a": 1})
     fresh = eligo.Matcher()
     fresh.add_many(kept)
-    m._rules.wait()
-    assert len(m._rules.segments) < 20
+    m.engine.rules.wait()
+    assert len(m.engine.rules.segments) < 20
     for _ in range(200):
         event = {"a": rng.randrange(20), "b": rng.randrange(20), "s": f"s{rng.randrange(9)}"}
         assert m.match(event) == fresh.match(event)
@@ -45,7 +45,7 @@ def test_merging_beside_keeps_every_change(monkeypatch: pytest.MonkeyPatch) -> N
             m.remove(i)
         if i % 5 == 0:
             m.add(i, f"a = {i % 50 + 100}", replace=True)
-    m._rules.wait()
+    m.engine.rules.wait()
     wanted = [i for i in range(4000) if i % 50 == 7 and i % 3 and i % 5]
     assert m.match({"a": 7}) == wanted
     assert m.match({"a": 110}) == [i for i in range(4000) if i % 50 == 10 and i % 5 == 0]
@@ -129,9 +129,9 @@ def test_merges_hold_up_nobody() -> None:
         m.add_many((part * 60_000 + i, f"a{i % 300} = {i % 50} and b{i % 200} < {i % 31}") for i in range(60_000))
     m.match({"a1": 1})
     beside, i = 0, 10**6
-    while i < 10**6 + 20_000 and (m._rules._merging is not None or beside == 0):
+    while i < 10**6 + 20_000 and (m.engine.rules._merging is not None or beside == 0):
         m.add(i, f"a5 = {i}")
         assert m.match({"a5": i}) == [i]
-        beside += m._rules._merging is not None
+        beside += m.engine.rules._merging is not None
         i += 1
     assert beside > 10

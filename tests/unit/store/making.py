@@ -33,7 +33,7 @@ class Maker:
 
     def prepare(self, staging: Staging) -> tuple[list[str], Any]:
         """Write the files of a version; what `publish` wants."""
-        rules: Any = self.matcher._rules
+        rules: Any = self.matcher.engine.rules
         with rules.lock:
             rules.seal()
             rules.wait()
@@ -62,7 +62,7 @@ class Maker:
                 "containing": dict(rules.containing),
                 "limits": self.matcher.limits,
                 "options": {},
-                "id_type": "" if not rules.count else self.matcher._loader.id_type.__name__,
+                "id_type": "" if not rules.count else self.matcher.engine.loader.id_type.__name__,
                 "rules": rules.count,
                 "next_sequence": rules.next_sequence,
                 "next_unit": self._units,

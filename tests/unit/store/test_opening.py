@@ -10,7 +10,7 @@ import pytest
 import eligo
 from eligo.cli.files import is_snapshot
 from eligo.store import opening
-from eligo.store.opening import open_held, open_version
+from eligo.store.opening import open_held
 from eligo.store.sweep import sweep
 from eligo.store.tables import TabledRules
 from unit.store.making import Maker
@@ -81,11 +81,11 @@ def test_an_index_that_changes_in_place_lies_in_segments_here(path: Path) -> Non
     maker.matcher.index = "be-tree"
     maker.publish()
     opened = open_held(path)
-    assert opened.matcher._rules.kind == "segments"
+    assert opened.engine.rules.kind == "segments"
     assert opened.content.version == opened.held.version == 1
-    opened.matcher.add("new", "a = 1")
+    eligo.Matcher.of(opened.engine).add("new", "a = 1")
     maker.matcher.add("new", "a = 1")
-    same(opened.matcher, maker.matcher)
+    same(eligo.Matcher.of(opened.engine), maker.matcher)
 
 
 def test_some_shards_alone(path: Path) -> None:
@@ -93,11 +93,11 @@ def test_some_shards_alone(path: Path) -> None:
     maker.matcher.add("new", "a = 1")
     content = maker.publish()
     assert (len(content.shards), len(content.deltas)) == (1, 1)
-    assert len(open_version(path, shards=[0])) == 41
-    none = open_version(path, shards=[])
+    assert len(eligo.Matcher.of(open_held(path, shards=[0]).engine)) == 41
+    none = eligo.Matcher.of(open_held(path, shards=[]).engine)
     assert (len(none), none.match(EVENTS[0]), none.rule_type) == (0, [], pa.string())
     with pytest.raises(eligo.OptionError, match="1 shards"):
-        open_version(path, shards=[1])
+        open_held(path, shards=[1])
 
 
 def test_a_later_version_opens_only_what_is_new(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def test_a_later_version_opens_only_what_is_new(path: Path, monkeypatch: pytest.
     whole = opening.map_arrays
     monkeypatch.setattr(opening, "map_arrays", lambda d, f, v: (read.append(f.file), whole(d, f, v))[1])
     second = eligo.open(path)
-    assert second._rules.segments[0] is first._rules.segments[0]  # type: ignore[attr-defined]
+    assert second.engine.rules.segments[0] is first.engine.rules.segments[0]  # type: ignore[attr-defined]
     assert content.shards[0].segment.file not in read
     assert content.deltas[0].segment.file in read
     same(second, maker.matcher)
@@ -181,7 +181,7 @@ def test_merging_what_lies_in_one_place_reads_no_text(path: Path) -> None:
     maker.publish()
     maker.matcher.add("new", "a = 1")
     maker.publish()
-    rules = eligo.open(path)._rules
+    rules = eligo.open(path).engine.rules
     merged, _ = rules._merged([0, 1])  # type: ignore[attr-defined]
     assert isinstance(merged.table, TabledRules)
     assert merged.table.text(300) == "a = 1"

@@ -30,7 +30,7 @@ def holding(contender: Indexed) -> Matcher:
         prepared.multi,
         options=contender.options,
     )
-    rules = matcher._rules
+    rules = matcher.engine.rules
     rules.adopt(prepared.attributes, prepared.strings)
     if rules.kind == "segments":
         made: Any = Segment(
@@ -41,14 +41,14 @@ def holding(contender: Indexed) -> Matcher:
     with rules.lock:
         rules.extend([made])
     rules.next_sequence = prepared.rules
-    matcher._loader.id_type = int
+    matcher.engine.loader.id_type = int
     return matcher
 
 
 def measure_inserts(contender: Indexed, texts: list[str]) -> dict[str, Any]:
     """Add the rules one by one, each made visible to readers before the next; those that are refused do not count."""
     matcher = holding(contender)
-    rules = matcher._rules
+    rules = matcher.engine.rules
     with suppress(LimitError, IndexError):  # once unmeasured: kernels are loaded at their first call
         matcher.add(-1, texts[0])
         matcher.remove(-1)

@@ -1,0 +1,5 @@
+"""`python -m eligo`: the command line."""
+
+from eligo.cli import main
+
+main()

@@ -1,0 +1,66 @@
+"""The engine of a matcher: its rules, the way they come in, and what both were made with.
+
+`Matcher` is what people use. The store, Spark and the exchange work with its engine, and with nothing else behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+
+from eligo.arguments import attribute_names, one_of, shown, text, whole_number
+from eligo.errors import OptionError
+from eligo.evaluate.registry import EVALUATORS
+from eligo.evaluate.registry import choose as choose_evaluator
+from eligo.index.registry import INDEXES
+from eligo.index.registry import choose as choose_index
+from eligo.language import Limits
+from eligo.loading import Loader
+from eligo.options import Configurable, Value, validated
+from eligo.segments.choice import rules_for
+from eligo.segments.rules import Rules
+
+Absent = Literal["fails", "classical"]
+
+
+class Engine:
+    """A set of rules and how it is searched. All arguments are checked here, for whoever makes one."""
+
+    rules: Rules
+    loader: Loader
+
+    def __init__(
+        self,
+        index: str,
+        evaluator: str,
+        absent: Absent,
+        multi: Iterable[str],
+        limits: Limits | Mapping[str, int] | None,
+        options: Mapping[str, Value] | None,
+    ) -> None:
+        self.index = text("index", index, "the name of an index")
+        self.evaluator = text("evaluator", evaluator, "the name of an evaluator")
+        self.absent: Absent = one_of("absent", absent, ("fails", "classical"))
+        declared = attribute_names("multi", multi)
+        self.limits = _limits(limits)
+        chosen = choose_index(index), choose_evaluator(evaluator)
+        everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()] if options else []
+        self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone))
+        self.take(rules_for(*chosen, absent, declared, self.limits, self.options))
+
+    def take(self, rules: Rules) -> None:
+        """Use these rules from now on."""
+        self.rules = rules
+        self.loader = Loader(rules, self.limits)
+
+
+def _limits(given: Limits | Mapping[str, int] | None) -> Limits:
+    """Limits that are positive whole numbers; those that are not given have their default."""
+    known = Limits.__struct_fields__
+    wanted = msgspec.structs.asdict(given) if isinstance(given, Limits) else {} if given is None else given
+    if not isinstance(wanted, Mapping) or not all(name in known for name in wanted):
+        raise OptionError(f"limits is a mapping from {', '.join(known)} to whole numbers, not {shown(given)}")
+    return Limits(**{name: whole_number(f"limits: {name}", value, least=1) for name, value in wanted.items()})
