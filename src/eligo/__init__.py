@@ -20,11 +20,13 @@ from eligo.errors import (
 
 if TYPE_CHECKING:
     from eligo import exchange
+    from eligo.explain import Explanation
     from eligo.language import Limits, attr, exists, forall
     from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
     from eligo.matcher import Matcher
     from eligo.matcher import open_rules as open
-    from eligo.rule import Reject, Rule
+    from eligo.rule import Reject, Rule, RuleId
+    from eligo.stats import Stats
 
 __version__: str
 
@@ -35,8 +37,9 @@ _LATER = {
     **dict.fromkeys(("Limits", "attr", "exists", "forall"), "eligo.language"),
     **dict.fromkeys(("Above", "Below", "Between", "NoneOf", "OneOf"), "eligo.language.ranges"),
     "Matcher": "eligo.matcher",
-    "Reject": "eligo.rule",
-    "Rule": "eligo.rule",
+    **dict.fromkeys(("Reject", "Rule", "RuleId"), "eligo.rule"),
+    "Explanation": "eligo.explain",
+    "Stats": "eligo.stats",
     "open": "eligo.matcher",
 }
 _MODULES = ("exchange",)
@@ -62,6 +65,7 @@ __all__ = [
     "DuplicateRuleError",
     "EligoError",
     "EventError",
+    "Explanation",
     "LimitError",
     "Limits",
     "Matcher",
@@ -70,9 +74,11 @@ __all__ = [
     "OptionError",
     "Reject",
     "Rule",
+    "RuleId",
     "RuleSyntaxError",
     "RuleTypeError",
     "SnapshotError",
+    "Stats",
     "UnknownRuleError",
     "attr",
     "exchange",

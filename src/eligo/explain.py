@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from html import escape
 from itertools import islice
 from typing import Any
 
@@ -45,6 +46,29 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join([f"{self.rule} {'matches' if self.matched else 'does not match'}", *_printed(self.lines)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer and the whole tree as JSON can hold them: a node has `held`, `what`, `why` and `children`."""
+        root: dict[str, Any] = {}
+        path: list[dict[str, Any]] = []  # from the root to the node before
+        for depth, held, what, why in self.lines:
+            node = {"held": held, "what": what, "why": why, "children": []}
+            del path[depth - 1 :]
+            if path:
+                path[-1]["children"].append(node)
+            else:
+                root = node
+            path.append(node)
+        return {"rule": self.rule, "matched": self.matched, "tree": root}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the lines of `print`, those that hold in green."""
+        title, *lines = str(self).split("\n")
+        shown = [f"<b>{escape(title)}</b>"]
+        for line in lines:
+            colour = {"✓": "#1a7f37", "✗": "#b42318"}.get(line.lstrip()[:1], "inherit")
+            shown.append(f'<span style="color: {colour}">{escape(line)}</span>')
+        return f'<pre style="line-height: 1.35">{"<br>".join(shown)}</pre>'
 
     def __repr__(self) -> str:
         return f"Explanation({self.rule!r}, matched={self.matched})"

@@ -19,9 +19,9 @@ from eligo.language import Limits, Node, parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued
 from eligo.reading import KINDS, NOTHING, check_id, duplicate, read_rule, tags_of, weight_of
-from eligo.rule import Reject
+from eligo.rule import Reject, RuleId
 from eligo.segments.pending import Pending
-from eligo.segments.rule_table import RuleId, is_id
+from eligo.segments.rule_table import is_id
 from eligo.segments.rules import Place, Rules
 
 _END = object()
@@ -73,10 +73,11 @@ class Loader:
                 self.id_type = None
 
     def remove_many(self, ids: Sequence[RuleId]) -> None:
-        """Remove rules, each named once; if one is unknown, none is."""
+        """Remove rules; if one is unknown, none is."""
         rules = self._rules
         with rules.lock, uninterrupted():
-            places = [self.place(rule) for rule in ids]
+            places = list(dict.fromkeys(self.place(rule) for rule in ids))
+            ids = list(dict.fromkeys(ids))
             gone: Counter[str] = Counter()
             for text in rules.texts_at(places) if rules.containing else ():
                 gone.update(self._containing(text))
@@ -84,6 +85,19 @@ class Loader:
                 rules.remove_many([self.place(rule) for rule in ids] if gone else places)
             if rules.count == 0:
                 self.id_type = None
+
+    def discard(self, rule: RuleId) -> bool:
+        """Remove a rule if it is there; whether it was."""
+        with self._rules.lock:
+            known = is_id(rule) and self._rules.find(rule) is not None
+            if known:
+                self.remove(rule)
+            return known
+
+    def clear(self) -> None:
+        """Remove all rules."""
+        with self._rules.lock:
+            self.remove_many(list(self._rules.view.everyone()))
 
     def place(self, rule: RuleId) -> Place:
         """Where a rule is; an unknown id is refused."""

@@ -5,25 +5,41 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import pyarrow as pa
 
-from eligo.arguments import directory_path, flag, one_of, plain_id, whole_number
+from eligo.arguments import directory_path, flag, one_of, plain_id, shown, whole_number
 from eligo.arrow import arrow_of
 from eligo.compile.events import EventBuffer
 from eligo.engine import Absent, Engine
+from eligo.errors import OptionError
 from eligo.explain import Explanation, explain
 from eligo.interrupts import interrupt_within, interruptible
 from eligo.language import Limits, parse
 from eligo.options import Value
-from eligo.rule import Reject, Rule
-from eligo.segments.rule_table import RuleId
+from eligo.rule import Reject, Rule, RuleId
+from eligo.segments.rejecting import matched_or_rejected
 from eligo.stats import Stats, collect
 
 
 class Matcher:
-    """Finds, out of many rules, those that an event makes true. Threads may match while others update."""
+    """Finds, out of many rules, those that an event makes true. Threads may match while others update.
+
+    index      how candidates are found. `auto` is good for most; `pst-hash` and `be-tree` insert and delete in place,
+               for rules that change all the time. `eligo indexes` lists all.
+    evaluator  how the conjunctions that hold complete a rule. `interval` is good for most; `shared` evaluates what
+               rules have in common once.
+    absent     what a predicate says of an attribute that an event lacks. With "fails" it does not hold, and neither
+               does its negation, as in SQL; with "classical" `not a = 1` holds where a = 1 does not.
+    multi      attributes whose values may be lists. One that some rule uses with `contains` need not be named.
+    limits     how large a rule may be: an `eligo.Limits`, or a mapping such as {"depth": 50}.
+    options    options of the index and the evaluator, such as {"max_cap": 64}; `eligo indexes` lists them.
+
+        m = Matcher()
+        m.add("adults", "age >= 18 and country in ('US', 'CA')")
+        m.match({"age": 20, "country": "US"})    # ['adults']
+    """
 
     @interruptible
     def __init__(
@@ -104,6 +120,34 @@ class Matcher:
         self.engine.loader.remove(plain_id(rule))
 
     @interruptible
+    def remove_many(self, rules: Iterable[RuleId]) -> None:
+        """Remove rules by their ids, all of them or, if one is unknown, none."""
+        if isinstance(rules, str | bytes) or not isinstance(rules, Iterable):
+            raise OptionError(f"rules is a list of ids, not {shown(rules)}")
+        self.engine.loader.remove_many([plain_id(rule) for rule in rules])
+
+    @interruptible
+    def discard(self, rule: RuleId) -> bool:
+        """Remove a rule if it is there; returns whether it was."""
+        return self.engine.loader.discard(plain_id(rule))
+
+    @interruptible
+    def clear(self) -> None:
+        """Remove all rules. What the matcher was made with stays."""
+        self.engine.loader.clear()
+
+    def __getitem__(self, rule: RuleId) -> Rule:
+        """The same as `get`."""
+        return self.get(rule)
+
+    def rules(self) -> Iterator[Rule]:
+        """All rules, in the order in which they were added. One that is removed meanwhile may be left out."""
+        for rule in self:
+            found = self.engine.rules.view.rule(rule)
+            if found is not None:
+                yield found
+
+    @interruptible
     def get(self, rule: RuleId) -> Rule:
         """The rule with that id."""
         found = self.engine.rules.view.rule(plain_id(rule))
@@ -157,25 +201,54 @@ class Matcher:
         except SystemError as error:
             raise interrupt_within(error) from None
 
+    @overload
+    def match_batch(
+        self,
+        events: Any,
+        *,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        on_error: Literal["raise"] = "raise",
+    ) -> pa.Table: ...
+
+    @overload
+    def match_batch(
+        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None, on_error: Literal["collect"]
+    ) -> tuple[pa.Table, list[Reject]]: ...
+
     @interruptible
-    def match_batch(self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None) -> pa.Table:
+    def match_batch(
+        self,
+        events: Any,
+        *,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        on_error: Literal["raise", "collect"] = "raise",
+    ) -> pa.Table | tuple[pa.Table, list[Reject]]:
         """Match many events: an Arrow, pandas or Polars table, or an iterable of dicts.
 
         The answer has a row for each match: `event` (the row number, int64) and `rule`, sorted by event and, within an
         event, in the order in which the rules were added; the same as `match` one by one. `limit` is for each event.
+
+        With on_error="raise" the first event that cannot be used raises; with "collect" such events match nothing, and
+        the answer is a pair: the table, and a `Reject` for each of them.
 
         Each event is matched against the rules of one moment. That moment is the same for all events of a batch, unless
         the index changes in place (`be-tree`): then a later event may see rules that came while earlier ones were
         matched.
         """
         most = None if limit is None else whole_number("limit", limit)
-        kind = self.rule_type
+        collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
+        kind, view = self.rule_type, self.engine.rules.view
+        rejects: list[Reject] = []
         numbers, rules = [], []
-        for number, ids in self.engine.rules.view.batch(events, tags, most):
+        found = matched_or_rejected(view, events, tags, most, rejects) if collect else view.batch(events, tags, most)
+        for number, ids in found:
             numbers.append(arrow_of(number))
             rules.append(ids.cast(kind))
         schema = pa.schema([("event", pa.int64()), ("rule", kind)])
-        return pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(rules, kind)], schema=schema)
+        table = pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(rules, kind)], schema=schema)
+        return (table, rejects) if collect else table
 
     @interruptible
     def top(
@@ -195,11 +268,24 @@ class Matcher:
         ]
         return pa.Table.from_batches(batches, schema)
 
-    def explain(self, event: Mapping[str, Any], rule: RuleId) -> Explanation:
-        """Why the event makes that rule true, or why not: print the result."""
-        text = self.get(rule).expression
+    @overload
+    def explain(self, event: Mapping[str, Any], rule: RuleId) -> Explanation: ...
+
+    @overload
+    def explain(self, event: Mapping[str, Any], rule: None = None) -> list[Explanation]: ...
+
+    def explain(self, event: Mapping[str, Any], rule: RuleId | None = None) -> Explanation | list[Explanation]:
+        """Why the event makes that rule true, or why not: print the result. Without `rule`, of all rules that match."""
+        if rule is None:
+            view = self.engine.rules.view
+            found = (view.rule(one) for one in self.match(event))
+            return [self._explained(event, one) for one in found if one is not None]
+        known = self.get(rule)
         self.match(event, limit=1)  # an event that cannot be matched is refused in the same words
-        return explain(rule, parse(text, self.limits), event, self.absent, self.multi)
+        return self._explained(event, known)
+
+    def _explained(self, event: Mapping[str, Any], rule: Rule) -> Explanation:
+        return explain(rule.id, parse(rule.expression, self.limits), event, self.absent, self.multi)
 
     @interruptible
     def observe(self, events: Any) -> None:

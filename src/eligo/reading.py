@@ -18,7 +18,8 @@ from eligo.errors import DuplicateRuleError, EligoError, LimitError, OptionError
 from eligo.language import Limits, Node, Predicate, Quantified, parse, read, render
 from eligo.language.reference import multi_valued
 from eligo.language.tree import leaves
-from eligo.segments.rule_table import RuleId, is_id
+from eligo.rule import RuleId
+from eligo.segments.rule_table import is_id
 
 NOTHING: frozenset[str] = frozenset()
 KINDS = {str: "a string", int: "an integer"}

@@ -1,23 +1,26 @@
-"""A rule as users get it back."""
+"""A rule as users get it back, and what was refused."""
 
 from __future__ import annotations
 
 import msgspec
 
+RuleId = str | int
+
 
 class Rule(msgspec.Struct, frozen=True):
     """`expression` is the text as it was written, or rendered if the rule was given in another form."""
 
-    id: str | int
+    id: RuleId
     expression: str
     weight: float = 1.0
     tags: tuple[str, ...] = ()
 
 
 class Reject(msgspec.Struct, frozen=True):
-    """A rule that a bulk load refused: its place in the input, its id if it had one, and why.
+    """A rule that a bulk load refused, or an event that a batch left out: its place in the input, and why.
 
-    `position` is the character of the text where the trouble is, -1 where there is no such place.
+    `id` is that of the rule, if it had one. `position` is the character of the rule's text where the trouble is, -1
+    where there is no such place.
     """
 
     row: int

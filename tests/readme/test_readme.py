@@ -1,15 +1,19 @@
-"""Every Python block of the README runs; what stands after `# →`, or in a text block right below, is what comes out."""
+"""Every Python block of the README and of the page of the Python API runs; what stands after `# →`, or in a text block right below, is what comes out."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
+import eligo
+
+ROOT = Path(__file__).parents[2]
+README, API = ROOT / "README.md", ROOT / "docs" / "python.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PROMISE = re.compile(r"#\s*→\s*(.+)$")
 
@@ -22,20 +26,21 @@ def run(source: str, namespace: dict[str, Any]) -> int:
         text = "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
         promise = PROMISE.search(lines[(statement.end_lineno or statement.lineno) - 1])
         if promise is None:
-            exec(compile(text, str(README), "exec"), namespace)
+            exec(compile(text, "<page>", "exec"), namespace)
             continue
         assert isinstance(statement, ast.Expr), f"only an expression can promise a value: {text}"
-        value = eval(compile(ast.Expression(statement.value), str(README), "eval"), namespace)
+        value = eval(compile(ast.Expression(statement.value), "<page>", "eval"), namespace)
         assert value == ast.literal_eval(promise[1]), f"{text}\ngave {value!r}"
         checked += 1
     return checked
 
 
-def test_readme_blocks_run_and_keep_their_promises(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("page", [README, API], ids=["README", "python.md"])
+def test_blocks_run_and_keep_their_promises(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # the README saves a snapshot
-    blocks = BLOCK.findall(README.read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path)  # both save a snapshot
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     namespace: dict[str, Any] = {}
     checked = 0
     for source, printed in blocks:
@@ -46,8 +51,29 @@ def test_readme_blocks_run_and_keep_their_promises(
     assert any(printed for _, printed in blocks)
 
 
-def test_readme_links_lead_somewhere() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8"))
-    assert links
-    missing = [link for link in links if "://" not in link and not (README.parent / link).exists()]
+@pytest.mark.parametrize("page", [README, *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+def test_the_page_of_the_api_names_all_of_it() -> None:
+    text = API.read_text(encoding="utf-8")
+    members = [name for name in vars(eligo.Matcher) if not name.startswith("_") and name not in ("of", "engine")]
+    exported = [name for name in eligo.__all__ if name not in ("exists", "forall")]  # of rules over documents
+    missing = [name for name in (*members, *exported) if not re.search(rf"\b{name}\b", text)]
+    assert not missing
+
+
+@pytest.mark.parametrize("thing", [eligo.Matcher, eligo.Stats, eligo.Explanation, eligo.Rule, eligo.Reject])
+def test_everything_public_says_what_it_is(thing: type) -> None:
+    silent = [
+        name
+        for name, value in vars(thing).items()
+        if not name.startswith("_") and callable(value) and not value.__doc__
+    ]
+    assert thing.__doc__
+    assert not silent
+    parameters = set(inspect.signature(thing).parameters) if thing is eligo.Matcher else set()
+    assert all(re.search(rf"^    {name} ", thing.__doc__, re.MULTILINE) for name in parameters)

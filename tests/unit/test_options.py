@@ -122,7 +122,7 @@ def test_an_index_gets_its_options_wherever_it_is_built(monkeypatch: pytest.Monk
     opened = eligo.open(tmp_path / "rules.eligo")
     opened.add(200, "a = 1")
     assert opened.match({"a": 1})[-1] == 200
-    assert opened.stats()["options"] == {"width": 7, "past_terms": "interval"}
+    assert opened.stats().options == {"width": 7, "past_terms": "interval"}
     assert set(Choosy.built) == {7}
     eligo.Matcher("choosy").add_many([("x", "a = 1")])
     assert set(Choosy.built) == {7, 3}
@@ -131,5 +131,5 @@ def test_an_index_gets_its_options_wherever_it_is_built(monkeypatch: pytest.Monk
 
 
 def test_options_that_are_the_default_are_not_shown() -> None:
-    assert "options" not in eligo.Matcher(evaluator="dnf", options={"past_terms": "refuse"}).stats()
+    assert not eligo.Matcher(evaluator="dnf", options={"past_terms": "refuse"}).stats().options
     assert eligo.Matcher().options == {}

@@ -24,7 +24,7 @@ def test_all_forms_answer_as_scan_does(leaf: int, generic: bool, absent: str) ->
     # Of few attributes: then the groups of a node are searched, not walked.
     some += [dict(list(event.items())[: 1 + i % 3]) for i, event in enumerate(some)]
     wanted = mixed.answers(Scan.build(conjunctions), encoder, some)
-    index = Gryphon.grow(conjunctions, leaf=leaf, generic=generic)
+    index = Gryphon.build(conjunctions, leaf=leaf, generic=generic)
     assert mixed.answers(index, encoder, some) == wanted
     assert mixed.answers(Gryphon.restore(conjunctions, index.arrays()), encoder, some) == wanted
 
@@ -32,7 +32,7 @@ def test_all_forms_answer_as_scan_does(leaf: int, generic: bool, absent: str) ->
 @pytest.mark.parametrize(("leaf", "generic"), FORMS)
 def test_every_conjunction_is_reached_by_one_path_of_its_own_tests(leaf: int, generic: bool) -> None:
     conjunctions, _ = mixed.compiled(mixed.texts(800, 2))
-    index = Gryphon.grow(conjunctions, leaf=leaf, generic=generic)
+    index = Gryphon.build(conjunctions, leaf=leaf, generic=generic)
     a = index.arrays()
     reached: dict[int, int] = {}  # row to the number of edges on the way
     visited = set()
@@ -89,7 +89,7 @@ def test_attributes_that_the_event_lacks_are_not_tested() -> None:
     """Trivial test elimination and delayed branching: four hundred tests lie beside the two that concern the event."""
     rules = [f"a{i} = {value} and z = {value}" for i in range(400) for value in range(40)]
     conjunctions, encoder = mixed.compiled(rules)
-    index = Gryphon.grow(conjunctions, leaf=1)
+    index = Gryphon.build(conjunctions, leaf=1)
     assert evaluations(index, encoder, {}) == (0, 0, 0)
     found, rows, tests = evaluations(index, encoder, {"a7": 3, "z": 3})
     assert (found, rows) == (1, 1)
@@ -114,8 +114,8 @@ def test_the_equality_form_looks_up_what_the_generic_form_tests_one_by_one() -> 
     rules = [f"a{i % 7} = {i % 50} and b{i % 11} = {i % 48} and c = {i}" for i in range(3000)]
     conjunctions, encoder = mixed.compiled(rules)
     event = {**{f"a{i}": 3 for i in range(7)}, **{f"b{i}": 3 for i in range(11)}, "c": 3}
-    equality = evaluations(Gryphon.grow(conjunctions, leaf=1), encoder, event)
-    generic = evaluations(Gryphon.grow(conjunctions, leaf=1, generic=True), encoder, event)
+    equality = evaluations(Gryphon.build(conjunctions, leaf=1), encoder, event)
+    generic = evaluations(Gryphon.build(conjunctions, leaf=1, generic=True), encoder, event)
     assert equality[0] == generic[0] == 1
     assert 5 * equality[2] < generic[2]
 
@@ -142,7 +142,7 @@ def test_a_deep_tree() -> None:
     conjunctions, encoder = mixed.compiled(rules)
     event = {**{f"a{i}": i for i in range(300)}, "z": 7}
     for leaf in (1, 32):
-        index = Gryphon.grow(conjunctions, leaf=leaf)
+        index = Gryphon.build(conjunctions, leaf=leaf)
         assert len(index.arrays()["node"]) // 4 > 300
         assert len(mixed.answers(index, encoder, [event])[0]) == 2
         assert mixed.answers(index, encoder, [{**event, "a150": -1}]) == [[]]

@@ -80,12 +80,12 @@ def compile_rules(
         {
             "rules": len(matcher),
             "rejects": refused.count,
-            "attributes": stats["attributes"],
-            "predicates": stats["predicates"],
-            "conjunctions": stats["conjunctions"],
-            "index": stats["index"],
-            "evaluator": stats["evaluator"],
-            "bytes": stats["total_bytes"],
+            "attributes": stats.attributes,
+            "predicates": stats.predicates,
+            "conjunctions": stats.conjunctions,
+            "index": stats.index,
+            "evaluator": stats.evaluator,
+            "bytes": stats.total_bytes,
             "seconds": f"{time.perf_counter() - started:.2f}",
         },
     )

@@ -58,10 +58,10 @@ def draw_index(
         read = EventOptions(tuple(string or ()), tuple(timestamp or ()))
         count = _matched(matcher, origin, read, refused) if origin else 0
     stats = matcher.stats()
-    print(f"{stats['index']}: {plural(stats['rules'], 'rule')}, {plural(stats['conjunctions'], 'conjunction')}")
+    print(f"{stats.index}: {plural(stats.rules, 'rule')}, {plural(stats.conjunctions, 'conjunction')}")
     if count:
-        candidates = f"{stats['candidates'] / count:,.1f} candidates for each"
-        false = f", {stats['false_candidates'] / count:,.1f} of them false" if "false_candidates" in stats else ""
+        candidates = f"{stats.candidates / count:,.1f} candidates for each"
+        false = f", {stats.false_candidates / count:,.1f} of them false" if stats.false_candidates is not None else ""
         print(f"{plural(count, 'event')}: {candidates}{false}")
     names = matcher.engine.rules.recipe.attributes.names
     for title, one in _indexes(matcher):

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64, kept_slices
 from eligo.jit import kernel
-from eligo.segments.rule_table import RuleId
+from eligo.rule import RuleId
 
 _FEW = 64  # rows that are over and may stay whatever their share
 

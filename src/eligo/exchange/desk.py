@@ -21,7 +21,8 @@ from eligo.exchange.graph import Graph, GraphError, Link, listed
 from eligo.language import Limits, Node, parse
 from eligo.matcher import Matcher
 from eligo.reading import weight_of
-from eligo.segments.rule_table import RuleId, is_id
+from eligo.rule import RuleId
+from eligo.segments.rule_table import is_id
 
 
 class Order(NamedTuple):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal
 
@@ -37,8 +38,22 @@ from eligo.forking import OUTER, fork_lock
 from eligo.language import Limits, render
 from eligo.matcher import Matcher
 from eligo.options import Value
-from eligo.segments.rule_table import RuleId, is_id
+from eligo.rule import RuleId
+from eligo.segments.rule_table import is_id
 from eligo.stats import Stats
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExchangeStats(Stats):
+    """What an exchange holds, with the figures of its matcher."""
+
+    nodes: int
+    edges: int
+    edges_with_campaigns: int
+    campaigns: int
+    path_edges: int  # edges on the paths of all campaigns
+    path_bytes: int
+
 
 _LOST = (
     "a thread was changing the exchange when this process was forked, so here its campaigns can be asked for but not "
@@ -282,18 +297,18 @@ class Exchange:
         """Learn from past visits how often each predicate holds; indexes then look at the rarest first."""
         self._desk.matcher.observe(with_publishers(visits, publisher, self._desk.graph.roles))
 
-    def stats(self) -> Stats:
+    def stats(self) -> ExchangeStats:
         """Nodes, edges, campaigns, the bytes of their paths, and the figures of the matcher."""
         with self._lock:
             links = [link for link in self._desk.links if link is not None]
-            return Stats(
+            return ExchangeStats(
                 nodes=len(self._desk.graph.roles),
                 edges=len(self._desk.graph),
                 edges_with_campaigns=len(links),
                 campaigns=len(self),
                 path_edges=sum(link.campaigns for link in links),
                 path_bytes=self._desk.bookings.published.path.nbytes,
-                **self._desk.matcher.stats(),
+                **vars(self._desk.matcher.stats()),
             )
 
     def save(self, path: str | PathLike[str]) -> None:

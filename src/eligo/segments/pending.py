@@ -9,7 +9,8 @@ import numpy as np
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import U8, Compiled, permuted_slices, unique
 from eligo.language.tree import Node
-from eligo.segments.rule_table import RuleId, RuleTable, make_rule_table
+from eligo.rule import RuleId
+from eligo.segments.rule_table import RuleTable, make_rule_table
 from eligo.segments.segment import Recipe, Segment
 
 FEW = 64

@@ -36,8 +36,8 @@ from eligo.interrupts import uninterrupted
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
 from eligo.options import Value
-from eligo.rule import Rule
-from eligo.segments.rule_table import RuleId, RuleTable
+from eligo.rule import Rule, RuleId
+from eligo.segments.rule_table import RuleTable
 from eligo.segments.rules import Figures, Place, Rules, needles_of
 from eligo.segments.sample import Sample
 from eligo.segments.segment import Segment, merge_segments, with_tables

@@ -27,8 +27,7 @@ from eligo.arrow import arrow_of
 from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed, permuted_slices
 from eligo.compile.strings import fill_slots, find_bytes, slots_for
 from eligo.jit import kernel
-
-RuleId = str | int
+from eligo.rule import RuleId
 
 MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,9 +29,9 @@ from eligo.index.base import Index
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
 from eligo.options import Value
-from eligo.rule import Rule
+from eligo.rule import Rule, RuleId
 from eligo.segments.pending import Pending
-from eligo.segments.rule_table import RuleId, RuleTable
+from eligo.segments.rule_table import RuleTable
 from eligo.segments.segment import Recipe
 
 _LOST = (
@@ -53,7 +53,7 @@ class Figures:
     evaluations: int
     bytes: dict[str, int]
     notes: dict[str, Any]
-    more: dict[str, Any] = field(default_factory=dict)
+    false_candidates: int | None = None
 
 
 @dataclass(frozen=True)

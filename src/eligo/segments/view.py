@@ -20,9 +20,9 @@ from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.naming import attribute_counts
-from eligo.rule import Rule
+from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import encoded_slices
-from eligo.segments.rule_table import RuleId, RuleTable, is_id
+from eligo.segments.rule_table import RuleTable, is_id
 from eligo.segments.rules import View
 from eligo.segments.segment import Segment
 

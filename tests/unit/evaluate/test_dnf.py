@@ -117,7 +117,7 @@ def test_terms_multiply_and_are_kept_once() -> None:
     )
     assert [terms(m, rule) for rule in range(6)] == [4, 1, 2, 2, 2, 4]
     # Of the fifteen terms a, b c and a b stand in two rules, so there are twelve conjunctions.
-    assert m.stats()["conjunctions"] == 12
+    assert m.stats().conjunctions == 12
 
 
 def test_equal_terms_of_a_large_rule_are_kept_once() -> None:
@@ -216,12 +216,12 @@ def test_a_rule_past_the_bound_may_be_left_to_interval() -> None:
     assert [terms(m, rule) for rule in range(3)] == [8, -1, 1]
     assert m.match(TRUE) == [0, 1]
     assert m.match({name: 1 for name in TRUE if name != "a3"}) == [0]
-    assert m.stats()["notes"]["rules past limits.terms, evaluated as trees"] == 1
-    assert m.stats()["options"] == {"past_terms": "interval"}
+    assert m.stats().notes["rules past limits.terms, evaluated as trees"] == 1
+    assert m.stats().options == {"past_terms": "interval"}
     for i in range(3, 200):  # merged with others, again and again
         m.add(i, wide(4) if i % 50 == 0 else "x = 1")
     assert m.match(TRUE) == [0, 1, 50, 100, 150]
-    assert m.stats()["notes"]["rules past limits.terms, evaluated as trees"] == 4
+    assert m.stats().notes["rules past limits.terms, evaluated as trees"] == 4
 
 
 def test_other_evaluators_have_no_such_bound() -> None:
@@ -236,14 +236,14 @@ def test_growing_is_no_reason_to_refuse_the_rule_that_causes_it(tmp_path: Path) 
     m = matcher(["x = 1", small], limits={"terms": 4})
     m.add(2, "m contains any (1)")
     assert m.match(event) == [1, 2]
-    assert m.stats()["notes"]["rules past limits.terms, evaluated as trees"] == 1
+    assert m.stats().notes["rules past limits.terms, evaluated as trees"] == 1
     with pytest.raises(eligo.LimitError):
         m.add(3, small)
     m.save(tmp_path / "rules.eligo")
     assert eligo.open(tmp_path / "rules.eligo").match(event) == [1, 2]
     m.add(2, small, replace=True)  # so that m has one value again
     assert m.match({"m": 1}) == []
-    assert "notes" not in m.stats() or not any("limits.terms" in note for note in m.stats()["notes"])
+    assert not any("limits.terms" in note for note in m.stats().notes)
     n = eligo.Matcher(evaluator="dnf", limits={"terms": 4})
     rejects = n.add_many([(0, "x = 1"), (1, small), (2, "m contains any (1)"), (3, small)], "collect")
     assert [bad.id for bad in rejects] == [3]
@@ -258,4 +258,4 @@ def test_options_are_saved_with_the_rules(tmp_path: Path) -> None:
     assert n.options == {"past_terms": "interval"}
     n.add(2, wide(5))
     assert n.match(TRUE) == [0, 1, 2]
-    assert n.stats()["options"] == {"past_terms": "interval"}
+    assert n.stats().options == {"past_terms": "interval"}

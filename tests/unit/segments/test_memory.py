@@ -97,7 +97,7 @@ def test_one_rule_replaced_many_times_leaves_nothing_behind(index: str, tmp_path
     assert recipe.strings.taken < 2100
     assert recipe.strings.size < 600_000
     assert recipe.attributes.taken < 2100
-    sizes = matcher.stats().bytes
+    sizes = matcher.stats().arrays
     assert sum(sizes.values()) < 2_000_000, sizes
     matcher.save(tmp_path / "saved")
     written = b"".join(file.read_bytes() for file in (tmp_path / "saved").iterdir())

@@ -117,7 +117,7 @@ def _scan(m: eligo.Matcher) -> dict[str, Any]:
     return {
         "scan_ms": seconds * 1e3,
         "bytes_per_rule": stats.bytes_per_rule,
-        "bytes": {name: size for name, size in stats.bytes.items() if size > len(m) // 4},
+        "bytes": {name: size for name, size in stats.arrays.items() if size > len(m) // 4},
         "predicates": stats.predicates,
         "conjunctions": stats.conjunctions,
     }

@@ -181,7 +181,7 @@ def _measured(load: Load, rounds: int, case: str) -> dict[str, Any]:
         "operations": operations,
         "collections": {"count": len(pauses), "longest_ns": max(pauses, default=0), "total_ns": sum(pauses)},
         "bytes_per_rule": stats.bytes_per_rule,
-        "notes": {key: plain(value) for key, value in stats.get("notes", {}).items()},
+        "notes": {key: plain(value) for key, value in stats.notes.items()},
     }
 
 

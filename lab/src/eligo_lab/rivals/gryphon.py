@@ -22,6 +22,8 @@ Invariant: a conjunction stands in exactly one row, and an event comes upon it a
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numba import types
 from numba.experimental import structref
@@ -35,6 +37,7 @@ from eligo.index.postings import space_bases
 from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.scan import unlikeliness
 from eligo.jit import define_handle, inline, kernel, maker
+from eligo.options import Option
 from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored
 
 _OWN = (
@@ -62,6 +65,10 @@ class Gryphon(ArrayIndex):
 
     name = "gryphon"
     summary = "a tree of tests in one order; an event follows every edge that it satisfies"
+    options: ClassVar = {
+        "leaf": Option(LEAF, "conjunctions that are looked at one by one instead of being divided by a test", least=1),
+        "generic": Option(False, "whether equalities are tested one by one, like anything else"),
+    }
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)
@@ -71,14 +78,9 @@ class Gryphon(ArrayIndex):
         )
 
     @classmethod
-    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Gryphon:
-        return cls.grow(conjunctions, selectivity)
-
-    @classmethod
-    def grow(
-        cls, conjunctions: Conjunctions, selectivity: I64 | None = None, leaf: int = LEAF, generic: bool = False
+    def build(
+        cls, conjunctions: Conjunctions, selectivity: I64 | None = None, *, leaf: int = LEAF, generic: bool = False
     ) -> Gryphon:
-        """Build with other leaves or, as `generic`, with equalities that are tested one by one like anything else."""
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
         checks = build_checks(conjunctions)
         tree = build_tree(conjunctions, checks, leaf, generic)

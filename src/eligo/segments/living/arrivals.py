@@ -12,7 +12,8 @@ from eligo.compile.labels import label_intervals
 from eligo.index.dynamic.content import row_hashes, same_row
 from eligo.index.dynamic.writing import rows_of
 from eligo.jit import kernel
-from eligo.segments.rule_table import RuleId, RuleTable
+from eligo.rule import RuleId
+from eligo.segments.rule_table import RuleTable
 
 
 @dataclass

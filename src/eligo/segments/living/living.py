@@ -28,7 +28,7 @@ from eligo.index.base import Index
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
 from eligo.options import Value
-from eligo.rule import Rule
+from eligo.rule import Rule, RuleId
 from eligo.segments.living.arrivals import Arrivals, many_arrivals, one_arrival
 from eligo.segments.living.changing import turn
 from eligo.segments.living.compiling import RowBuilder
@@ -36,7 +36,7 @@ from eligo.segments.living.pools import COMING, FREE, GOING, LIVING, ROWS, USED_
 from eligo.segments.living.records import gather
 from eligo.segments.living.structure import SOME, Structure
 from eligo.segments.living.view import LivingView
-from eligo.segments.rule_table import RuleId, RuleTable
+from eligo.segments.rule_table import RuleTable
 from eligo.segments.rules import Figures, Place, Rules, needles_of
 from eligo.segments.sample import Sample
 
@@ -121,7 +121,7 @@ class LivingSet(Rules):
                 evaluations=evaluations,
                 bytes={name: array.nbytes for name, array in structure.arrays().items()},
                 notes=structure.index.notes(),
-                more={"false_candidates": max(candidates - satisfied, 0)},
+                false_candidates=max(candidates - satisfied, 0),
             )
 
     # -- writing

@@ -26,7 +26,7 @@ from eligo.index.dynamic.content import same_row
 from eligo.index.native import NativeIndex
 from eligo.interrupts import checkpoint
 from eligo.options import own
-from eligo.rule import Rule
+from eligo.rule import Rule, RuleId
 from eligo.segments.living.arrivals import Arrivals
 from eligo.segments.living.changing import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
 from eligo.segments.living.completing import CompletionScratch
@@ -35,7 +35,6 @@ from eligo.segments.living.gate import Gate
 from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, Pools
 from eligo.segments.living.records import HEAD, find_integer, find_text, slide, slide_all
 from eligo.segments.living.tags import Tags
-from eligo.segments.rule_table import RuleId
 from eligo.segments.segment import Recipe
 
 SOME = 200  # conjunctions, or rules, that come or go while the gate is closed

@@ -16,13 +16,13 @@ from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.interrupts import uninterrupted
-from eligo.rule import Rule
+from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import encoded, slices
 from eligo.segments.living.completing import CompletionScratch, complete_many, complete_one
 from eligo.segments.living.pools import GOING, LIVING, ROWS, USED_CONJUNCTIONS
 from eligo.segments.living.records import gather
 from eligo.segments.living.structure import Structure
-from eligo.segments.rule_table import RuleId, is_id, strings_of
+from eligo.segments.rule_table import is_id, strings_of
 from eligo.segments.rules import Rules, View
 from eligo.segments.view import wanted_tags
 
