@@ -18,14 +18,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.compiled import I64, U8
 from eligo.compile.spaces import boolean_cuts, high_space, low_space, number_cuts, space_of_string, time_cuts
-from eligo.jit import define_handle, float_of, inline, maker
+from eligo.jit import float_of, handle, inline
 
 _ARRAYS = (
     "offsets", "meta", "key", "text_number", "text_low", "text_high", "text", "range_offsets", "range_runs",
@@ -156,27 +154,8 @@ def _grown(array: NDArray[Any], least: int) -> NDArray[Any]:
     return bigger
 
 
-@structref.register
-class EventHandleType(types.StructRef):
-    """The arrays of an event buffer as one argument of kernels."""
-
-
-class EventHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(EventHandle, EventHandleType, list(_ARRAYS))
-
-
-@maker
-def make_event_handle(  # type: ignore[no-untyped-def]
-    offsets, meta, key, text_number, text_low, text_high, text, range_offsets, range_runs, at_attribute, at_low,
-    at_high, at_text,
-):  # fmt: skip
-    return EventHandle(
-        offsets, meta, key, text_number, text_low, text_high, text, range_offsets, range_runs, at_attribute, at_low,
-        at_high, at_text,
-    )  # fmt: skip
+# The arrays of an event buffer as one argument of kernels.
+make_event_handle = handle("EventHandle", _ARRAYS)
 
 
 @inline

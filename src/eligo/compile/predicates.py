@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile import codes
@@ -35,7 +33,7 @@ from eligo.compile.compiled import (
 )
 from eligo.compile.like import like
 from eligo.compile.strings import Strings
-from eligo.jit import define_handle, inline, maker
+from eligo.jit import handle, inline
 
 ABSENT, VARIOUS = -1, -2
 
@@ -142,44 +140,12 @@ def _patterns(numbers: I32, strings: Strings) -> tuple[I32, I64, U8]:
     return np.where(numbers >= 0, rows, -1).astype(np.int32), pattern_offsets, pattern_data
 
 
-@structref.register
-class PredicateHandleType(types.StructRef):
-    """The arrays of `Predicates` as one argument of kernels."""
+# The arrays of `Predicates` as one argument of kernels.
+make_predicate_handle = handle("PredicateHandle", [field.name for field in fields(Predicates)])
 
 
-class PredicateHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(PredicateHandle, PredicateHandleType, [field.name for field in fields(Predicates)])
-
-
-@maker
-def make_predicate_handle(  # type: ignore[no-untyped-def]
-    attribute_offsets, plain_stop, low, high, flags, run_offsets, run_low, run_high, pattern, pattern_offsets,
-    pattern_data,
-):  # fmt: skip
-    return PredicateHandle(
-        attribute_offsets, plain_stop, low, high, flags, run_offsets, run_low, run_high, pattern, pattern_offsets,
-        pattern_data,
-    )  # fmt: skip
-
-
-@structref.register
-class TruthType(types.StructRef):
-    """The truth of the last event, as one argument of kernels."""
-
-
-class Truth(structref.StructRefProxy):
-    pass
-
-
-define_handle(Truth, TruthType, ["truth", "space", "seen", "present", "serial"])
-
-
-@maker
-def make_truth(truth, space, seen, present, serial):  # type: ignore[no-untyped-def]
-    return Truth(truth, space, seen, present, serial)
+# The truth of the last event, as one argument of kernels.
+make_truth = handle("Truth", ["truth", "space", "seen", "present", "serial"])
 
 
 @inline

@@ -24,14 +24,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, mixed, sorted_unique
 from eligo.compile.cutting import cut_spaces, ordered_strings, sorted_strings, string_slots
 from eligo.compile.strings import Strings
-from eligo.jit import define_handle, inline, maker
+from eligo.jit import handle, inline
 
 
 @dataclass(frozen=True)
@@ -109,29 +107,8 @@ def _string_ranks(kind: U8, key: I64, strings: Strings) -> I64:
     return np.where(rows, 2 * ranks[np.where(rows, key >> 1, 0)] + (key & 1), key)
 
 
-@structref.register
-class SpaceHandleType(types.StructRef):
-    """The arrays of `Spaces` as one argument of kernels."""
-
-
-class SpaceHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(SpaceHandle, SpaceHandleType, [*(field.name for field in fields(Spaces)), "data", "begin", "end"])
-
-
-@maker
-def make_space_handle(  # type: ignore[no-untyped-def]
-    number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
-    string_cuts, string_ordered, boolean_base, time_base, string_base, space_count, slot_keys, slot_spaces, data,
-    begin, end,
-):  # fmt: skip
-    return SpaceHandle(
-        number_offsets, number_ints, number_int, number_float, boolean_split, time_offsets, time_cuts, string_offsets,
-        string_cuts, string_ordered, boolean_base, time_base, string_base, space_count, slot_keys, slot_spaces, data,
-        begin, end,
-    )  # fmt: skip
+# The arrays of `Spaces` as one argument of kernels.
+make_space_handle = handle("SpaceHandle", [*(field.name for field in fields(Spaces)), "data", "begin", "end"])
 
 
 @inline

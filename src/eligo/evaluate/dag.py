@@ -6,13 +6,11 @@ dag    the evaluator's arrays; w    the memory of one evaluation; found[first:st
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.evaluate.layers import settle_layers
 from eligo.evaluate.leaves import EVERYTHING, in_order
 from eligo.evaluate.programs import COMPLETES
-from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
+from eligo.jit import handle, inline, kernel, trailing_zeros
 
 DAG_ARRAYS = ("start", "code", "up_offsets", "up", "groups", "kid", "root", "facts", "starting")
 
@@ -26,44 +24,15 @@ WAITING = 4  # a label has come, and it is not known yet
 CALL = 2  # on the stack, beside AND (0) and OR (1): the part that is being asked
 
 
-@structref.register
-class SharedHandleType(types.StructRef):
-    """The arrays of the evaluator as one argument of kernels."""
+# The arrays of the evaluator as one argument of kernels.
+make_shared = handle("SharedHandle", (*DAG_ARRAYS, "conjunctions"))
 
 
-class SharedHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(SharedHandle, SharedHandleType, (*DAG_ARRAYS, "conjunctions"))
-
-
-@structref.register
-class SharedScratchType(types.StructRef):
-    """The memory of one evaluation as one argument of kernels."""
-
-
-class SharedScratchHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(
-    SharedScratchHandle,
-    SharedScratchType,
+# The memory of one evaluation as one argument of kernels.
+make_shared_scratch = handle(
+    "SharedScratchHandle",
     ("truth", "value", "state", "asked", "queue", "waiting", "touched", "stack", "bits", "whole", "matched"),
 )
-
-
-@maker
-def make_shared(start, code, up_offsets, up, groups, kid, root, facts, starting, conjunctions):  # type: ignore[no-untyped-def]
-    return SharedHandle(start, code, up_offsets, up, groups, kid, root, facts, starting, conjunctions)
-
-
-@maker
-def make_shared_scratch(  # type: ignore[no-untyped-def]
-    truth, value, state, asked, queue, waiting, touched, stack, bits, whole, matched
-):
-    return SharedScratchHandle(truth, value, state, asked, queue, waiting, touched, stack, bits, whole, matched)
 
 
 @inline

@@ -17,8 +17,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
@@ -34,7 +32,7 @@ from eligo.evaluate.leaves import (
     group_leaves,
     group_one,
 )
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 _OWN = ("code", "starts", "parts", "width", "depth")
 
@@ -132,21 +130,8 @@ def pack_parts(starts, parts, width):  # type: ignore[no-untyped-def]
     return code
 
 
-@structref.register
-class DeweyHandleType(types.StructRef):
-    """The labels as one argument of kernels."""
-
-
-class DeweyHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(DeweyHandle, DeweyHandleType, ("leaves", *_OWN))
-
-
-@maker
-def make_dewey(leaves, code, starts, parts, width, depth):  # type: ignore[no-untyped-def]
-    return DeweyHandle(leaves, code, starts, parts, width, depth)
+# The labels as one argument of kernels.
+make_dewey = handle("DeweyHandle", ("leaves", *_OWN))
 
 
 # Columns of a node: of an AND the number of the last child explored, whether that was the last one, and whether all so

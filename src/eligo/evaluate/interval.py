@@ -17,8 +17,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
@@ -33,7 +31,7 @@ from eligo.evaluate.leaves import (
     group_leaves,
     group_one,
 )
-from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
+from eligo.jit import handle, inline, kernel, trailing_zeros
 
 NARROW = 63  # leaves of a tree whose covers fit a word
 ONE = np.uint64(1)
@@ -96,21 +94,8 @@ class Interval(Evaluator):
         )
 
 
-@structref.register
-class IntervalHandleType(types.StructRef):
-    """The labels as one argument of kernels."""
-
-
-class IntervalHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(IntervalHandle, IntervalHandleType, ("leaves", "span", "half"))
-
-
-@maker
-def make_interval(leaves, span, half):  # type: ignore[no-untyped-def]
-    return IntervalHandle(leaves, span, half)
+# The labels as one argument of kernels.
+make_interval = handle("IntervalHandle", ("leaves", "span", "half"))
 
 
 @inline

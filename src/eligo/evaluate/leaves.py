@@ -35,8 +35,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, Arrays, Compiled
@@ -44,7 +42,7 @@ from eligo.compile.labels import label_intervals
 from eligo.errors import LimitError
 from eligo.evaluate.base import EvaluatorScratch
 from eligo.evaluate.leaf_order import BEGINS, FLAT, SOLE, order_leaves, order_trees, write_labels
-from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
+from eligo.jit import handle, inline, kernel, trailing_zeros
 
 # Measured on 100,000 rules of 1 to 4 levels, 0.1% to 30% of their conjunctions satisfied.
 DENSE = 10  # more than every tenth conjunction satisfied: go through all trees
@@ -116,43 +114,13 @@ class GroupScratch(EvaluatorScratch):
         )
 
 
-@structref.register
-class LeavesHandleType(types.StructRef):
-    """The arrays of `Leaves` as one argument of kernels."""
+# The arrays of `Leaves` as one argument of kernels.
+make_leaves_handle = handle("LeavesHandle", LEAVES)
 
 
-class LeavesHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(LeavesHandle, LeavesHandleType, LEAVES)
-
-
-@structref.register
-class GroupType(types.StructRef):
-    """The memory of one evaluation as one argument of kernels.
-
-    `ordered` is for conjunctions in their order; counts[0] is where the rules end that grouping put into `matched`.
-    """
-
-
-class Group(structref.StructRefProxy):
-    pass
-
-
-define_handle(Group, GroupType, ("truth", "ordered", "seen", "touched", "bits", "matched", "counts"))
-
-
-@maker
-def make_leaves_handle(  # type: ignore[no-untyped-def]
-    label_offsets, label, labelled, alone, rule, leaf_start, leaf_conjunction, stretch
-):
-    return LeavesHandle(label_offsets, label, labelled, alone, rule, leaf_start, leaf_conjunction, stretch)
-
-
-@maker
-def make_group(truth, ordered, seen, touched, bits, matched, counts):  # type: ignore[no-untyped-def]
-    return Group(truth, ordered, seen, touched, bits, matched, counts)
+# The memory of one evaluation as one argument of kernels. `ordered` is for conjunctions in their order; counts[0] is
+# where the rules end that grouping put into `matched`.
+make_group = handle("Group", ("truth", "ordered", "seen", "touched", "bits", "matched", "counts"))
 
 
 @inline

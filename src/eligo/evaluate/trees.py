@@ -12,13 +12,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.evaluate.base import Evaluator, EvaluatorScratch
 from eligo.evaluate.leaves import in_order
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 _OWN = ("after", "deepest", "rule_offsets", "rule")
 
@@ -146,38 +144,12 @@ def rules_of(tree, offsets, conjunctions):  # type: ignore[no-untyped-def]
     return rule_offsets, rule
 
 
-@structref.register
-class TreesType(types.StructRef):
-    """The trees as one argument of kernels."""
+# The trees as one argument of kernels.
+make_trees = handle("Trees", ("tree", "tree_offsets", *_OWN, "everything"))
 
 
-class Trees(structref.StructRefProxy):
-    pass
-
-
-define_handle(Trees, TreesType, ("tree", "tree_offsets", *_OWN, "everything"))
-
-
-@structref.register
-class TreeScratchType(types.StructRef):
-    """The memory of one evaluation as one argument of kernels."""
-
-
-class TreeScratchHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(TreeScratchHandle, TreeScratchType, ("truth", "seen", "touched", "stack", "bits", "matched"))
-
-
-@maker
-def make_trees(tree, tree_offsets, after, deepest, rule_offsets, rule, everything):  # type: ignore[no-untyped-def]
-    return Trees(tree, tree_offsets, after, deepest, rule_offsets, rule, everything)
-
-
-@maker
-def make_tree_scratch(truth, seen, touched, stack, bits, matched):  # type: ignore[no-untyped-def]
-    return TreeScratchHandle(truth, seen, touched, stack, bits, matched)
+# The memory of one evaluation as one argument of kernels.
+make_tree_scratch = handle("TreeScratchHandle", ("truth", "seen", "touched", "stack", "bits", "matched"))
 
 
 @inline

@@ -23,8 +23,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile import codes
@@ -32,7 +30,7 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.predicates import ABSENT, VARIOUS, holds
 from eligo.errors import LimitError
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 SOME, EVERY, RANGE, NOT_RANGE, LIST, NOT_LIST, SLOW = 0, 1, 2, 3, 4, 5, 6
 HOLDS_ABSENT = 8
@@ -141,21 +139,8 @@ def leading(conjunctions: Conjunctions) -> NDArray[np.bool_]:
     return found
 
 
-@structref.register
-class SightType(types.StructRef):
-    """An event as the checks see it, as one argument of kernels."""
-
-
-class Sight(structref.StructRefProxy):
-    pass
-
-
-define_handle(Sight, SightType, ["at", "small", "first", "stop", "present", "present_count"])
-
-
-@maker
-def make_sight(at, small, first, stop, present, present_count):  # type: ignore[no-untyped-def]
-    return Sight(at, small, first, stop, present, present_count)
+# An event as the checks see it, as one argument of kernels.
+make_sight = handle("Sight", ["at", "small", "first", "stop", "present", "present_count"])
 
 
 def no_sight(conjunctions: Conjunctions) -> object:

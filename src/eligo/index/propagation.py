@@ -14,8 +14,6 @@ predicate, which is then not checked again.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays
@@ -26,7 +24,7 @@ from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, leading
 from eligo.index.postings import space_bases
 from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 _OWN = ("space_base", "equal_offsets", "range_start", "range_code", "range_word", "range_offsets")
 
@@ -126,44 +124,14 @@ def access_predicates(offsets, items, rank, leading):  # type: ignore[no-untyped
     return access
 
 
-@structref.register
-class PropagationHandleType(types.StructRef):
-    """The index as one argument of kernels."""
+# The index as one argument of kernels.
+make_propagation = handle("PropagationHandle", ["spaces", "predicates", "roster", *_OWN])
 
 
-class PropagationHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(PropagationHandle, PropagationHandleType, ["spaces", "predicates", "roster", *_OWN])
-
-
-@structref.register
-class PropagationScratchType(types.StructRef):
-    """The memory of one search as one argument of kernels."""
-
-
-class PropagationScratchHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(
-    PropagationScratchHandle, PropagationScratchType, ["sight", "visited", "serial", "stretches", "found", "counters"]
+# The memory of one search as one argument of kernels.
+make_propagation_scratch = handle(
+    "PropagationScratchHandle", ["sight", "visited", "serial", "stretches", "found", "counters"]
 )
-
-
-@maker
-def make_propagation(  # type: ignore[no-untyped-def]
-    spaces, predicates, roster, space_base, equal_offsets, range_start, range_code, range_word, range_offsets
-):
-    return PropagationHandle(
-        spaces, predicates, roster, space_base, equal_offsets, range_start, range_code, range_word, range_offsets
-    )
-
-
-@maker
-def make_propagation_scratch(sight, visited, serial, stretches, found, counters):  # type: ignore[no-untyped-def]
-    return PropagationScratchHandle(sight, visited, serial, stretches, found, counters)
 
 
 @inline

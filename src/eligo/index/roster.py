@@ -15,13 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, FAILS, UNSURE, Checks, ask, attribute_of, glance
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 ROSTER_ARRAYS = ("conjunction", "head", "tail_offsets", "tail")
 
@@ -101,21 +99,8 @@ def split_rows(offsets, items, rank, order, guaranteed):  # type: ignore[no-unty
     return head, tail_offsets, tail[:used].copy()
 
 
-@structref.register
-class RosterHandleType(types.StructRef):
-    """The arrays of `Roster` as one argument of kernels."""
-
-
-class RosterHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(RosterHandle, RosterHandleType, list(ROSTER_ARRAYS))
-
-
-@maker
-def make_roster_handle(conjunction, head, tail_offsets, tail):  # type: ignore[no-untyped-def]
-    return RosterHandle(conjunction, head, tail_offsets, tail)
+# The arrays of `Roster` as one argument of kernels.
+make_roster_handle = handle("RosterHandle", ROSTER_ARRAYS)
 
 
 @inline

@@ -11,15 +11,13 @@ touched an event: 4 a conjunction, 8 a predicate on a present attribute; the tru
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile.compiled import F64, I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import update_truth
 from eligo.index.base import Index, Scratch
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 
 class ScanScratch(Scratch):
@@ -123,38 +121,12 @@ def split_first(offsets, items, rank, always):  # type: ignore[no-untyped-def]
     return first, rest_offsets, rest[:used].copy()
 
 
-@structref.register
-class ScanHandleType(types.StructRef):
-    """The index as one argument of kernels."""
+# The index as one argument of kernels.
+make_scan = handle("ScanHandle", ["spaces", "predicates", "first", "rest_offsets", "rest"])
 
 
-class ScanHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(ScanHandle, ScanHandleType, ["spaces", "predicates", "first", "rest_offsets", "rest"])
-
-
-@structref.register
-class ScanScratchType(types.StructRef):
-    """The memory of one search as one argument of kernels."""
-
-
-class ScanScratchHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(ScanScratchHandle, ScanScratchType, ["truth", "found", "counters"])
-
-
-@maker
-def make_scan(spaces, predicates, first, rest_offsets, rest):  # type: ignore[no-untyped-def]
-    return ScanHandle(spaces, predicates, first, rest_offsets, rest)
-
-
-@maker
-def make_scan_scratch(truth, found, counters):  # type: ignore[no-untyped-def]
-    return ScanScratchHandle(truth, found, counters)
+# The memory of one search as one argument of kernels.
+make_scan_scratch = handle("ScanScratchHandle", ["truth", "found", "counters"])
 
 
 @inline

@@ -13,7 +13,6 @@ import numba
 import numpy as np
 import pytest
 from numba import types
-from numba.experimental import structref
 
 from eligo import jit, kernels
 from eligo.kernels import native
@@ -52,21 +51,7 @@ def checked(x):  # type: ignore[no-untyped-def]
     return x, "text", np.sort(np.array([x, 1, 0]))
 
 
-@structref.register
-class PairType(types.StructRef):
-    pass
-
-
-class Pair(structref.StructRefProxy):  # type: ignore[misc]
-    pass
-
-
-jit.define_handle(Pair, PairType, ("left", "right"))
-
-
-@alone
-def make_pair(left, right):  # type: ignore[no-untyped-def]
-    return Pair(left, right)
+make_pair = jit.handle("Pair", ("left", "right"))
 
 
 @alone

@@ -30,13 +30,11 @@ no longer fits is divided anew (dividing.py).
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.index.dynamic.halves import lower, pair, upper
 from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
 from eligo.index.ps_tree.spaces import space_at
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 SMALL = 16  # numbers that a window has, at least; bounds in it that are always few enough
 MOST = 1 << 15  # spaces of a window: two together, and their ranks still fit 16 bits
@@ -49,21 +47,8 @@ LINE = 0  # of the tree
 FIELDS = ("pools", "count", "rank", "owner", "window", "bounds", "runs", "seen", "state")
 
 
-@structref.register
-class WindowsType(types.StructRef):
-    """Tree, spaces, windows and intervals as one argument of kernels."""
-
-
-class WindowsHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(WindowsHandle, WindowsType, FIELDS)
-
-
-@maker
-def make_handle(pools, count, rank, owner, window, bounds, runs, seen, state):  # type: ignore[no-untyped-def]
-    return WindowsHandle(pools, count, rank, owner, window, bounds, runs, seen, state)
+# Tree, spaces, windows and intervals as one argument of kernels.
+make_handle = handle("WindowsHandle", FIELDS)
 
 
 @inline

@@ -20,8 +20,6 @@ of them.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays
@@ -32,7 +30,7 @@ from eligo.index.checks import FAILS, HOLDS, UNSURE, ask, build_checks, glance, 
 from eligo.index.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings, space_bases
 from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 UNCOUNTED = 255
 _OWN = (
@@ -145,44 +143,12 @@ def count_needs(offsets, items, flags):  # type: ignore[no-untyped-def]
     return need, counting_offsets, counting
 
 
-@structref.register
-class CountingHandleType(types.StructRef):
-    """The index as one argument of kernels."""
+# The index as one argument of kernels.
+make_counting = handle("CountingHandle", ["spaces", "predicates", "always", "holding", *_OWN])
 
 
-class CountingHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(CountingHandle, CountingHandleType, ["spaces", "predicates", "always", "holding", *_OWN])
-
-
-@structref.register
-class CountingScratchType(types.StructRef):
-    """The memory of one search as one argument of kernels."""
-
-
-class CountingScratchHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(CountingScratchHandle, CountingScratchType, ["sight", "left", "stretches", "found", "counters"])
-
-
-@maker
-def make_counting(  # type: ignore[no-untyped-def]
-    spaces, predicates, always, holding, need, space_base, posting_offsets, posting, wide_offsets, wide,
-    counting_offsets, counting, unneeding, check_code, check_word,
-):  # fmt: skip
-    return CountingHandle(
-        spaces, predicates, always, holding, need, space_base, posting_offsets, posting, wide_offsets, wide,
-        counting_offsets, counting, unneeding, check_code, check_word,
-    )  # fmt: skip
-
-
-@maker
-def make_counting_scratch(sight, left, stretches, found, counters):  # type: ignore[no-untyped-def]
-    return CountingScratchHandle(sight, left, stretches, found, counters)
+# The memory of one search as one argument of kernels.
+make_counting_scratch = handle("CountingScratchHandle", ["sight", "left", "stretches", "found", "counters"])
 
 
 @inline

@@ -25,8 +25,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
@@ -36,7 +34,7 @@ from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sigh
 from eligo.index.postings import space_bases
 from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 from eligo.options import Option
 from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored
 
@@ -118,44 +116,12 @@ class Gryphon(ArrayIndex):
         }
 
 
-@structref.register
-class GryphonHandleType(types.StructRef):
-    """The index as one argument of kernels."""
+# The index as one argument of kernels.
+make_gryphon = handle("GryphonHandle", ["spaces", "predicates", "roster", *_OWN])
 
 
-class GryphonHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(GryphonHandle, GryphonHandleType, ["spaces", "predicates", "roster", *_OWN])
-
-
-@structref.register
-class GryphonScratchType(types.StructRef):
-    """The memory of one search as one argument of kernels."""
-
-
-class GryphonScratchHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(GryphonScratchHandle, GryphonScratchType, ["sight", "spot", "stack", "stretches", "found", "counters"])
-
-
-@maker
-def make_gryphon(  # type: ignore[no-untyped-def]
-    spaces, predicates, roster, space_base, root_equal, root_group, test_of, node, group, equal, other, check,
-    always_start,
-):  # fmt: skip
-    return GryphonHandle(
-        spaces, predicates, roster, space_base, root_equal, root_group, test_of, node, group, equal, other, check,
-        always_start,
-    )  # fmt: skip
-
-
-@maker
-def make_gryphon_scratch(sight, spot, stack, stretches, found, counters):  # type: ignore[no-untyped-def]
-    return GryphonScratchHandle(sight, spot, stack, stretches, found, counters)
+# The memory of one search as one argument of kernels.
+make_gryphon_scratch = handle("GryphonScratchHandle", ["sight", "spot", "stack", "stretches", "found", "counters"])
 
 
 @inline

@@ -17,8 +17,6 @@ and the K-th agree. Class 0, nothing required, is gone through as a whole.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
@@ -27,7 +25,7 @@ from eligo.index.base import ArrayIndex, Scratch
 from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, attribute_of, build_checks, glance, no_sight, see
 from eligo.index.postings import LEFT_OUT, REQUIRED, enumerable, item_postings, space_bases
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 _OWN = (
     "order", "class_start", "space_base", "posting_offsets", "posting", "left_offsets", "left", "check_code",
@@ -150,44 +148,12 @@ def unposted(offsets, items, by_item, order, rank):  # type: ignore[no-untyped-d
     return left_offsets, left
 
 
-@structref.register
-class KIndexHandleType(types.StructRef):
-    """The index as one argument of kernels."""
+# The index as one argument of kernels.
+make_k_index = handle("KIndexHandle", ["spaces", "predicates", "offsets", "items", *_OWN])
 
 
-class KIndexHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(KIndexHandle, KIndexHandleType, ["spaces", "predicates", "offsets", "items", *_OWN])
-
-
-@structref.register
-class KIndexScratchType(types.StructRef):
-    """The memory of one search as one argument of kernels."""
-
-
-class KIndexScratchHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(KIndexScratchHandle, KIndexScratchType, ["sight", "place", "front", "blocked", "found", "counters"])
-
-
-@maker
-def make_k_index(  # type: ignore[no-untyped-def]
-    spaces, predicates, offsets, items, order, class_start, space_base, posting_offsets, posting, left_offsets, left,
-    check_code, check_word,
-):  # fmt: skip
-    return KIndexHandle(
-        spaces, predicates, offsets, items, order, class_start, space_base, posting_offsets, posting, left_offsets,
-        left, check_code, check_word,
-    )  # fmt: skip
-
-
-@maker
-def make_k_index_scratch(sight, place, front, blocked, found, counters):  # type: ignore[no-untyped-def]
-    return KIndexScratchHandle(sight, place, front, blocked, found, counters)
+# The memory of one search as one argument of kernels.
+make_k_index_scratch = handle("KIndexScratchHandle", ["sight", "place", "front", "blocked", "found", "counters"])
 
 
 @inline

@@ -22,8 +22,6 @@ in the first-level cache, and are the only ones to be reset.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
@@ -33,7 +31,7 @@ from eligo.index.base import ArrayIndex, Scratch
 from eligo.index.checks import build_checks, no_sight, see
 from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.op_lists import (
     BETWEEN,
     EQUAL,
@@ -139,48 +137,14 @@ class OpIndex(ArrayIndex):
         }
 
 
-@structref.register
-class OpIndexHandleType(types.StructRef):
-    """The index as one argument of kernels."""
+# The index as one argument of kernels.
+make_op_index = handle("OpIndexHandle", ["spaces", "predicates", "roster", *OWN])
 
 
-class OpIndexHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(OpIndexHandle, OpIndexHandleType, ["spaces", "predicates", "roster", *OWN])
-
-
-@structref.register
-class OpIndexScratchType(types.StructRef):
-    """The memory of one search as one argument of kernels."""
-
-
-class OpIndexScratchHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(
-    OpIndexScratchHandle,
-    OpIndexScratchType,
-    ["sight", "counter", "complete", "spot", "hit", "stretches", "found", "counters"],
+# The memory of one search as one argument of kernels.
+make_op_index_scratch = handle(
+    "OpIndexScratchHandle", ["sight", "counter", "complete", "spot", "hit", "stretches", "found", "counters"]
 )
-
-
-@maker
-def make_op_index(  # type: ignore[no-untyped-def]
-    spaces, predicates, roster, row_start, row_stop, list_start, list_stop, least, need, member, list_key, extent, pair,
-    triple,
-):  # fmt: skip
-    return OpIndexHandle(
-        spaces, predicates, roster, row_start, row_stop, list_start, list_stop, least, need, member, list_key, extent,
-        pair, triple,
-    )  # fmt: skip
-
-
-@maker
-def make_op_index_scratch(sight, counter, complete, spot, hit, stretches, found, counters):  # type: ignore[no-untyped-def]
-    return OpIndexScratchHandle(sight, counter, complete, spot, hit, stretches, found, counters)
 
 
 @inline

@@ -20,7 +20,6 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 from numba.core import cgutils
-from numba.experimental import structref
 from numba.extending import intrinsic
 
 from eligo.compile.compiled import grown
@@ -29,7 +28,7 @@ from eligo.compile.events import EventBuffer
 from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, build_checks
 from eligo.index.roster import make_roster_handle
 from eligo.index.scan import unlikeliness
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.op_index import OWN, OpIndexScratch, op_match_one
 from eligo_lab.rivals.op_lists import (
     BETWEEN,
@@ -84,32 +83,10 @@ class KeptSorted:
         return op_match_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
 
 
-@structref.register
-class KeptHandleType(types.StructRef):
-    """The index, as far as it is filled, as one argument of kernels; its arrays are replaced when they are full."""
-
-
-class KeptHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(
-    KeptHandle,
-    KeptHandleType,
-    ["spaces", "predicates", "roster", *OWN, "row_room", "list_room", "frequency", "used", *_GIVEN],
+# The index, as far as it is filled, as one argument of kernels; its arrays are replaced when they are full.
+make_kept = handle(
+    "KeptHandle", ["spaces", "predicates", "roster", *OWN, "row_room", "list_room", "frequency", "used", *_GIVEN]
 )
-
-
-@maker
-def make_kept(  # type: ignore[no-untyped-def]
-    spaces, predicates, roster, row_start, row_stop, list_start, list_stop, least, need, member, list_key, extent, pair,
-    triple, row_room, list_room, frequency, used, offsets, items, attribute, leading, how, check_code, check_word, rank,
-):  # fmt: skip
-    return KeptHandle(
-        spaces, predicates, roster, row_start, row_stop, list_start, list_stop, least, need, member, list_key, extent,
-        pair, triple, row_room, list_room, frequency, used, offsets, items, attribute, leading, how, check_code,
-        check_word, rank,
-    )  # fmt: skip
 
 
 @intrinsic

@@ -29,12 +29,10 @@ still be split has no p-directory.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile.compiled import F64, I32, I64, Arrays, mixed
 from eligo.index.dynamic.pool import with_room
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6, 7
 KEY, TOP, BELOW = 0, 1, 2
@@ -70,27 +68,8 @@ _BY_KEY = {
 }  # fmt: skip
 
 
-@structref.register
-class TreeType(types.StructRef):
-    """The pools as one argument of kernels."""
-
-
-class TreeHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(TreeHandle, TreeType, _FIELDS)
-
-
-@maker
-def make_tree_handle(  # type: ignore[no-untyped-def]
-    cluster, partition, slot_key, slot_value, crown, words, free_block, where, popular, seen, least, most, trust,
-    expected, wasted, state, tally, work,
-):  # fmt: skip
-    return TreeHandle(
-        cluster, partition, slot_key, slot_value, crown, words, free_block, where, popular, seen, least, most, trust,
-        expected, wasted, state, tally, work,
-    )  # fmt: skip
+# The pools as one argument of kernels.
+make_tree_handle = handle("TreeHandle", _FIELDS)
 
 
 class Pools:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
@@ -32,24 +30,10 @@ from eligo.index.dynamic.rows import (
     shape_of,
 )
 from eligo.index.dynamic.sight import ABSENT, FAILS, HOLDS
-from eligo.jit import define_handle, float_of, inline, maker
+from eligo.jit import float_of, handle, inline
 
-
-@structref.register
-class StringHandleType(types.StructRef):
-    """The string table of the rules as one argument of kernels."""
-
-
-class StringHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(StringHandle, StringHandleType, ("data", "begin", "end"))
-
-
-@maker
-def make_string_handle(data, begin, end):  # type: ignore[no-untyped-def]
-    return StringHandle(data, begin, end)
+# The string table of the rules as one argument of kernels.
+make_string_handle = handle("StringHandle", ("data", "begin", "end"))
 
 
 @inline

@@ -15,8 +15,6 @@ which says how many attributes it knows.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
@@ -36,33 +34,18 @@ from eligo.index.dynamic.line import (
     place_of,
 )
 from eligo.index.dynamic.rows import TINY_ATTRIBUTES, high_coordinate, low_coordinate
-from eligo.jit import define_handle, float_of, inline, maker
+from eligo.jit import float_of, handle, inline
 
 ABSENT, VARIOUS = 5, 6
 FAILS, HOLDS = 0, 1
-
-
-@structref.register
-class KeySightType(types.StructRef):
-    """An event in coordinates, as one argument of kernels."""
-
-
-class KeySight(structref.StructRefProxy):
-    pass
 
 
 _FIELDS = (
     "kind", "at", "place", "first", "stop", "entry_kind", "low", "high", "low_place", "high_place", "source", "present",
     "count",
 )  # fmt: skip
-define_handle(KeySight, KeySightType, _FIELDS)
-
-
-@maker
-def make_key_sight(  # type: ignore[no-untyped-def]
-    kind, at, place, first, stop, entry_kind, low, high, low_place, high_place, source, present, count
-):
-    return KeySight(kind, at, place, first, stop, entry_kind, low, high, low_place, high_place, source, present, count)
+# An event in coordinates, as one argument of kernels.
+make_key_sight = handle("KeySight", _FIELDS)
 
 
 def no_key_sight(attributes: int, entries: int) -> object:

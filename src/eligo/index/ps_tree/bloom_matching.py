@@ -11,8 +11,6 @@ attributes, and fit the cache. Rows are fetched for what remains.
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.index.dynamic.halves import upper
 from eligo.index.dynamic.pool import prefetch
@@ -22,28 +20,15 @@ from eligo.index.ps_tree.blooming import NO_LINE
 from eligo.index.ps_tree.meeting import meet, watch
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, HIGHEST
 from eligo.index.ps_tree.signatures import bits_of_rule, spread
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 WATCH = 16  # one event of so many is watched
 NONE, ALL = 0, 1  # slots
 LARGE = 512  # words of a signature up to which the cache is told of all of it
 
 
-@structref.register
-class WorkType(types.StructRef):
-    """What a search writes to, as one argument of kernels."""
-
-
-class Work(structref.StructRefProxy):
-    pass
-
-
-define_handle(Work, WorkType, ("spaces", "lines", "slot_of", "base", "mask", "starts"))
-
-
-@maker
-def make_work(spaces, lines, slot_of, base, mask, starts):  # type: ignore[no-untyped-def]
-    return Work(spaces, lines, slot_of, base, mask, starts)
+# What a search writes to, as one argument of kernels.
+make_work = handle("Work", ("spaces", "lines", "slot_of", "base", "mask", "starts"))
 
 
 @inline

@@ -10,8 +10,6 @@ An event with ranges of values may lie in more spaces than there are rules: then
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.index.dynamic.halves import lower, upper
 from eligo.index.dynamic.pool import prefetch
@@ -21,7 +19,7 @@ from eligo.index.ps_tree.keys import attribute_bit, find_block
 from eligo.index.ps_tree.meeting import meet, watch
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES, SPACES, hashed
 from eligo.index.ps_tree.postings import ROWS, directory_of, rows_in
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 WATCH = 16  # one event of so many is watched
 FRONT = 24  # words of a block that the cache is told of: its head and some of its directory
@@ -224,21 +222,8 @@ def all_rows(t, starts, ends, found):  # type: ignore[no-untyped-def]
     return count, found
 
 
-@structref.register
-class WorkType(types.StructRef):
-    """What a search writes to, as one argument of kernels."""
-
-
-class Work(structref.StructRefProxy):
-    pass
-
-
-define_handle(Work, WorkType, ("spaces", "lines", "bits", "pending", "blocks", "here", "starts", "ends"))
-
-
-@maker
-def make_work(spaces, lines, bits, pending, blocks, here, starts, ends):  # type: ignore[no-untyped-def]
-    return Work(spaces, lines, bits, pending, blocks, here, starts, ends)
+# What a search writes to, as one argument of kernels.
+make_work = handle("Work", ("spaces", "lines", "bits", "pending", "blocks", "here", "starts", "ends"))
 
 
 @kernel

@@ -25,14 +25,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.index.dynamic.heap import USED, no_blocks
 from eligo.index.dynamic.pool import with_room
-from eligo.jit import define_handle, inline, kernel, maker
+from eligo.jit import handle, inline, kernel
 
 FORMS = 16  # lines that an attribute may have
 RECENT = 16  # values that are remembered of an attribute
@@ -65,27 +63,8 @@ _BY_ATTRIBUTE: dict[str, tuple[Any, int]] = {
 }  # fmt: skip
 
 
-@structref.register
-class PoolsType(types.StructRef):
-    """The pools as one argument of kernels."""
-
-
-class PoolsHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(PoolsHandle, PoolsType, FIELDS)
-
-
-@maker
-def make_handle(  # type: ignore[no-untyped-def]
-    root, tree, tree_heads, space, posting, extra, uses, words, heads, slots, where, access, popular, seen, marks,
-    recent, recent_kind, spaces, least, most, state, links, halves,
-):  # fmt: skip
-    return PoolsHandle(
-        root, tree, tree_heads, space, posting, extra, uses, words, heads, slots, where, access, popular, seen, marks,
-        recent, recent_kind, spaces, least, most, state, links, halves,
-    )  # fmt: skip
+# The pools as one argument of kernels.
+make_handle = handle("PoolsHandle", FIELDS)
 
 
 class Pools:

@@ -14,12 +14,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 
 from eligo.compile.compiled import I64
 from eligo.evaluate.interval import NARROW, ONE, covered
-from eligo.jit import define_handle, inline, kernel, maker, trailing_zeros
+from eligo.jit import handle, inline, kernel, trailing_zeros
 from eligo.segments.living.pools import CONJUNCTIONS, DISORDERED, HIDDEN, ROWS, TREES, WIDEST
 from eligo.segments.living.records import HEAD
 
@@ -27,21 +25,8 @@ _FEW = 32  # rows that are sorted by insertion
 _DIGIT = 11  # bits by which many are sorted at a time
 
 
-@structref.register
-class CompletionType(types.StructRef):
-    """The memory of one evaluation as one argument of kernels."""
-
-
-class Completion(structref.StructRefProxy):
-    pass
-
-
-define_handle(Completion, CompletionType, ("truth", "seen", "matched", "failed", "reached", "other", "keys"))
-
-
-@maker
-def make_completion(truth, seen, matched, failed, reached, other, keys):  # type: ignore[no-untyped-def]
-    return Completion(truth, seen, matched, failed, reached, other, keys)
+# The memory of one evaluation as one argument of kernels.
+make_completion = handle("Completion", ("truth", "seen", "matched", "failed", "reached", "other", "keys"))
 
 
 class CompletionScratch:

@@ -30,14 +30,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.experimental import structref
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import Arrays
 from eligo.errors import LimitError
 from eligo.index.dynamic.pool import with_room
-from eligo.jit import define_handle, maker
+from eligo.jit import handle
 from eligo.segments.living.blocks import SIZES
 from eligo.segments.living.slots import LEAST, with_slots
 
@@ -65,27 +63,8 @@ _CONJUNCTION_ARRAYS = {"uses": np.int32, "conjunction_hash": np.uint32, "owner":
 _MOST = 1 << 30  # rows and blocks: an entry says in 31 bits which
 
 
-@structref.register
-class PoolsType(types.StructRef):
-    """The arrays as one argument of kernels."""
-
-
-class PoolsHandle(structref.StructRefProxy):
-    pass
-
-
-define_handle(PoolsHandle, PoolsType, _FIELDS)
-
-
-@maker
-def make_pools_handle(  # type: ignore[no-untyped-def]
-    state, status, sequence, ids, id_hash, weight, record, root, id_slots, uses, conjunction_hash, owner,
-    conjunction_slots, blocks, free_block, records, record_bytes, tag_uses,
-):  # fmt: skip
-    return PoolsHandle(
-        state, status, sequence, ids, id_hash, weight, record, root, id_slots, uses, conjunction_hash, owner,
-        conjunction_slots, blocks, free_block, records, record_bytes, tag_uses,
-    )  # fmt: skip
+# The arrays as one argument of kernels.
+make_pools_handle = handle("PoolsHandle", _FIELDS)
 
 
 class Pools:
