@@ -55,8 +55,9 @@ def draw_setup(
     """A setup with options of its own: small capacities make the structures of large rule sets from a few rules."""
     choose = random.Random(f"{seed} {index} {evaluator} {absent}")
     options: dict[str, Any] = {}
+    share = choose.choice((0.3, 0.6, 1.0))  # some structures want several options at once
     for name, option in {**INDEXES.get(index).options, **EVALUATORS.get(evaluator).options}.items():
-        if choose.random() < 0.6:
+        if choose.random() < share:
             options[name] = _draw_option(option, choose)
     if evaluator == "dnf":
         options["past_terms"] = "interval"  # no rule is refused
@@ -70,8 +71,8 @@ def _draw_option(option: Option, choose: random.Random) -> Any:
         return choose.random() < 0.5
     if isinstance(option.default, int):
         least = int(option.least or 0)
-        made = least + choose.choice((0, 1, 1, 2, 4, 16))
-        return made if option.most is None else min(made, int(option.most))
+        most = least + 16 if option.most is None else int(option.most)
+        return min(least + choose.choice((0, 1, 1, 2, 4, most)), most)
     return option.default
 
 

@@ -53,6 +53,7 @@ ODD_TIMES = (
     np.datetime64("2026-01-31T00:00:00.000001999", "ns"), np.datetime64("NaT"),
 )  # fmt: skip
 
+_DEEPEST = 130  # levels of a rule; the oracle goes down by calls
 WEIGHTS = (1.0, 1.0, 2.0, 2.0, 0.5, 0.0, -1.0)
 TAGS = ("red", "green", "blue", "tenant-7")
 
@@ -149,7 +150,7 @@ class Drawer:
             return Constant(choose.random() < 0.5)
         size = choose.choice(self.theme.leaves) if leaves is None else leaves
         if size > 12:
-            return self.chain(size) if choose.random() < 0.25 else self.tree(size)
+            return self.chain(min(size, _DEEPEST)) if choose.random() < 0.25 else self.tree(size)
         made = self.tree(size)
         if len(self._known) < 40:
             self._known.append(made)
