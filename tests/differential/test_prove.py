@@ -142,7 +142,7 @@ def test_the_oracle_tells_equal_values_of_different_kinds_apart() -> None:
 
 def test_tables_hold_their_events() -> None:
     events, columns = draw_table(Drawer(THEMES[0], 2), 30)
-    again = table_of(events, columns).to_pylist()
+    again = table_of(events, columns).to_pylist(maps_as_pydicts="strict")
     assert [repr(event) for event in again] == [repr(event) for event in events]
     assert (
         Column("t", "pa.timestamp('ms')").arrow_type()

@@ -78,7 +78,7 @@ def test_no_rules_and_integer_ids(path: Path) -> None:
 
 def test_an_index_that_changes_in_place_lies_in_segments_here(path: Path) -> None:
     maker = filled(path, 40)
-    maker.matcher.index = "be-tree"
+    maker.matcher.engine.index = "be-tree"
     maker.publish()
     opened = open_held(path)
     assert opened.engine.rules.kind == "segments"

@@ -27,8 +27,8 @@ class HashScratch(PooledScratch):
     def fit(self, state: I64, entries: int) -> None:
         fresh = self.fit_event(int(state[ATTRIBUTES]), entries, int(state[HIGHEST]))
         if fresh or state[SPACES] > 64 * len(self.here) or state[COPIES] > self.copies:
-            self.copies = 5 * int(state[COPIES]) // 4 + 64
-            room = 16 * self.entries + 64
+            self.copies = 5 * int(state[COPIES]) // 4 + 16
+            room = 16 * self.entries + 16
             pairs = min(room * room, _MOST_PAIRS, 16 * self.copies)  # to look for more takes longer than to verify all
             self.here = np.zeros((5 * int(state[SPACES]) // 4 + 127) // 64, np.uint64)
             self.work = make_work(
