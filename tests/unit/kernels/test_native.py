@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -147,3 +148,32 @@ def test_an_unknown_numba_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_
         plain = kernels.compiled(lambda x: x + 1)
     assert plain(1) == 2
     assert not isinstance(plain, native.Kernel)
+
+
+def test_a_handle_that_was_kept_is_known_to_new_kernels(tmp_path: Path) -> None:
+    """What makes a handle comes from the cache; a kernel that reads it is compiled in a later process."""
+    (tmp_path / "handles.py").write_text(
+        """
+import numpy as np
+from eligo import jit
+make = jit.handle("Both", ("left", "right"))
+made = make(np.arange(3), 5)
+"""
+    )
+    (tmp_path / "later.py").write_text(
+        """
+from eligo import jit
+from handles import made
+@jit.kernel
+def total(both):
+    return both.left.sum() + both.right
+print(total(made))
+"""
+    )
+    home = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    for program in ("handles.py", "later.py"):
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / program)], capture_output=True, text=True, env=home, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert done.stdout == "8\n"
