@@ -83,6 +83,7 @@ class Theme:
     stray: float = 0.25  # how often a value is of any kind instead of its attribute's
     leaves: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 3, 4, 6, 9)
     conjunctive: float = 0.6  # how often an inner node is an AND
+    reuse: float = 0.12  # how often an inner node is one that was drawn before, with all that is below it
     list_lengths: tuple[int, ...] = (1, 2, 2, 3, 3, 4, 6)
     negations: float = 0.2  # how often a node stands under a NOT
     negated: float = 0.3  # how often a predicate is
@@ -110,6 +111,9 @@ THEMES: tuple[Theme, ...] = (
           numbers=(*range(6), 0.5),
           strings=("", "x", "y", "xy"), leaves=(1, 2, 3, 3, 4, 6, 9), conjunctive=0.5, negations=0.02, patterns=0.3,
           density=(0.0, 0.02, 0.05, 0.15, 0.4), planted=True, negated=0.02, nulls=0.02),
+    Theme("reuse", rules=120, events=40, singles={f"k{i}": "number" for i in range(12)}, several={}, stray=0.02,
+          numbers=tuple(range(9)), leaves=(2, 3, 4, 6, 9, 12), reuse=0.6, conjunctive=0.5, negations=0.03, patterns=0.0,
+          negated=0.05, nulls=0.05, density=(0.05, 0.2, 0.5, 1.0), planted=True),
     Theme("crowd", rules=900, events=64, singles=_CROWD, several={"m": "number"}, stray=0.05, numbers=(*range(8), 2.5),
           strings=("", *(f"w{i}" for i in range(8))), leaves=(1, 2, 2, 3, 3, 4, 5, 6), conjunctive=0.93, negations=0.05,
           patterns=0.3),
@@ -151,19 +155,19 @@ class Drawer:
         size = choose.choice(self.theme.leaves) if leaves is None else leaves
         if size > 12:
             return self.chain(min(size, _DEEPEST)) if choose.random() < 0.25 else self.tree(size)
-        made = self.tree(size)
+        made = self.tree(size, choose.random() < 0.8)
         if len(self._known) < 40:
             self._known.append(made)
         elif choose.random() < 0.1:
             self._known[choose.randrange(40)] = made
         return made
 
-    def tree(self, leaves: int) -> Node:
-        """A tree of about so many leaves."""
+    def tree(self, leaves: int, fresh: bool = False) -> Node:
+        """A tree of about so many leaves; `fresh`: not one that was drawn before, though what is below may be."""
         choose = self.random
         if leaves <= 1:
             node: Node = self.predicate()
-        elif leaves <= 12 and self._known and choose.random() < 0.12:
+        elif not fresh and leaves <= 12 and self._known and choose.random() < self.theme.reuse:
             node = choose.choice(self._known)
         else:
             # A wide node now and then, and else a few children of different sizes.
