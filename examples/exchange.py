@@ -1,4 +1,4 @@
-"""An advertising exchange: the small one of complex-boolean-expressions.txt §1.1, then one with 100,000 campaigns.
+"""An advertising exchange: the small one of the paper on complex expressions §1.1, then one with 100,000 campaigns.
 
     publishers ──▶ intermediaries ──▶ advertisers      every edge has an expression: who sells which visits to whom
          ▲                                 │

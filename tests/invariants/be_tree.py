@@ -1,4 +1,4 @@
-"""Whether a tree keeps its invariance (be-tree.txt §4.3) and its books; for tests and for doubtful moments."""
+"""Whether a tree keeps its invariance (the BE-Tree paper §4.3) and its books; for tests and for doubtful moments."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_narrow_ones_then_wide_ones_then_narrow_ones() -> None:
 
 
 def test_the_example_of_the_paper() -> None:
-    """ps-tree.txt §4.4: age, in [1, 100]."""
+    """The PS-Tree paper §4.4: age, in [1, 100]."""
     tree = PsTree()
     assert tree.spaces == 1
     tree.insert(1, 20, 60)
@@ -153,7 +153,7 @@ def test_the_example_of_the_paper() -> None:
 
 
 def test_the_figure_of_the_paper() -> None:
-    """ps-tree.txt Figure 2(b)."""
+    """The PS-Tree paper Figure 2(b)."""
     tree = PsTree.build(np.array([-5, 1]), np.array([-1, 5]))
     assert tree.spaces == 5
     offsets, numbers = tree.matches(np.array([-128, -5, -1, 0, 1, 2, 5, 127]))
@@ -358,7 +358,7 @@ def test_spaces_of_numbers() -> None:
     assert tree.spaces == 1
     tree.insert(1, one("between", 20, 60))
     tree.insert(2, one("between", 30, 80))
-    assert tree.spaces == 6  # the five of ps-tree.txt §4.4, and what is no number
+    assert tree.spaces == 6  # the five of the PS-Tree paper §4.4, and what is no number
     tree.delete(2)
     assert tree.spaces == 4
     assert tree.space_of(20) == tree.space_of(60.0) != tree.space_of(math.nextafter(60, 61))

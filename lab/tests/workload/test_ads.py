@@ -1,4 +1,4 @@
-"""The ads workload: the figures of ps-tree.txt §7.4."""
+"""The ads workload: the figures of the PS-Tree paper §7.4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiles workload: intervals of profile-matching.txt §4.1.6."""
+"""The profiles workload: intervals of the report on profile matching §4.1.6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels: where each conjunction stands in its rule's tree (complex-boolean-expressions.txt §3.1 and §4.2).
+"""Labels: where each conjunction stands in its rule's tree (the paper on complex expressions §3.1 and §4.2).
 
 Interval labels have a begin and an end, from 1 to the rule's own leaf count M. Invariants of a valid labelling (§4.1):
 children of an OR have its interval; children of an AND divide it between them; no two children of ANDs, first children

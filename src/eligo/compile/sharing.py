@@ -1,4 +1,4 @@
-"""Sub-expressions that several rules share, written once: what complex-boolean-expressions.txt leaves to the future.
+"""Sub-expressions that several rules share, written once: what the paper on complex expressions leaves to the future.
 
     node n    kind[n] (0 AND, 1 OR) of kids[kid_offsets[n] … [n+1]]: ids in ascending order, each once
     id        of a conjunction: its number; of a node: its number + the number of conjunctions

@@ -1,4 +1,4 @@
-"""`dewey`: the tree is rebuilt from the Dewey IDs of its satisfied leaves (complex-boolean-expressions.txt §3).
+"""`dewey`: the tree is rebuilt from the Dewey IDs of its satisfied leaves (the paper on complex expressions §3).
 
     leaf l    code[l]                              the ID packed: components of `width` bits, the first one highest
               parts[starts[l] … starts[l+1]]       or, where IDs do not fit 64 bits, one component each

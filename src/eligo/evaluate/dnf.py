@@ -1,4 +1,4 @@
-"""`dnf`: rules expanded into an OR of conjunctions (complex-boolean-expressions.txt §5.2, "DNF expansion").
+"""`dnf`: rules expanded into an OR of conjunctions (the paper on complex expressions §5.2, "DNF expansion").
 
     (A or B) and C and (D or E)      A C D  or  A C E  or  B C D  or  B C E
 

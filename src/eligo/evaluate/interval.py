@@ -1,4 +1,4 @@
-"""`interval`: satisfied leaves must cover the rule's interval without overlap (complex-boolean-expressions.txt §4).
+"""`interval`: satisfied leaves must cover the rule's interval without overlap (the paper on complex expressions §4).
 
     leaf l    span[l] = before | end << half, in ascending order of begin = before + 1
               `half` of a span's bits: 8 if no tree has more than 255 leaves, 16 up to 65,535, else 32

@@ -1,6 +1,6 @@
 """`shared`: one DAG of all sub-expressions, each evaluated at most once an event.
 
-complex-boolean-expressions.txt leaves common sub-expressions to the future; here they are parts that rules name
+The paper on complex expressions leaves common sub-expressions to the future; here they are parts that rules name
 (compile/sharing.py). Two ways lead from the satisfied conjunctions to the rules, and the cheaper one is taken:
 
     from below   a conjunction starts the units that it is a starter of (programs.py); a unit that is started is asked

@@ -1,4 +1,4 @@
-"""`walk` and `scan`: trees walked from the top (complex-boolean-expressions.txt §5.2), what labels must beat.
+"""`walk` and `scan`: trees walked from the top (the paper on complex expressions §5.2), what labels must beat.
 
     rule n    tokens tree[tree_offsets[n] … [n+1]] in prefix order, as compiled; after[t]: the token behind t's subtree
 

@@ -1,4 +1,4 @@
-"""An advertising exchange (complex-boolean-expressions.txt §1.1): which campaigns may be shown to this visit?
+"""An advertising exchange (the paper on complex expressions §1.1): which campaigns may be shown to this visit?
 
     graph       who sells which visits to whom; an expression on every edge                       graph.py
     campaign    booked by an advertiser with a publisher: its own expression, and a path between them

@@ -1,6 +1,6 @@
 """Values of an event that are known only as one of a set: `{"price": Between(10, 20)}`.
 
-Together with plain values these are the nine operators of an event as an expression (be-tree.txt §3): `=` is the
+Together with plain values these are the nine operators of an event as an expression (the BE-Tree paper §3): `=` is the
 value itself, `≠` and `∉` are NoneOf, `∈` is OneOf, `<` and `≤` are Below, `>` and `≥` are Above, and Between has both
 ends. Each stands for values of one kind: `Below(5)` is a number, `NoneOf("a")` is a string.
 """

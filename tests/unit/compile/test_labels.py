@@ -1,4 +1,4 @@
-"""The worked examples of complex-boolean-expressions.txt, with the paper's numbers."""
+"""The worked examples of the paper on complex expressions, with the paper's numbers."""
 
 from __future__ import annotations
 

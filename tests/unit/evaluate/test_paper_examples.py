@@ -1,4 +1,4 @@
-"""The worked examples of complex-boolean-expressions.txt §3 and §4, with the paper's numbers.
+"""The worked examples of the paper on complex expressions §3 and §4, with the paper's numbers.
 
 Figures 2, 5 and 6 and Table 1 are all about (A ∧ B) ∨ C ∨ (D ∧ E ∧ F). The paper fixes M to 10, the most leaves that a
 tree may have; here M is the tree's own leaf count, 6. LABEL and MATCH are written below as the paper has them.

@@ -1,4 +1,4 @@
-"""The exchange of complex-boolean-expressions.txt §1.1, what it answers and what it refuses."""
+"""The exchange of the paper on complex expressions §1.1, what it answers and what it refuses."""
 
 from __future__ import annotations
 

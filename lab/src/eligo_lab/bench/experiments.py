@@ -3,11 +3,11 @@
 A line gives the name, what is on the axes, the workload with its fixed parameters, what varies, who takes part, and
 what the figure shows (`experiment.py`). To add one, add a line; `eligo bench list` and the tests find it.
 
-Where a paper's text leaves a value open, ours is chosen and said here or beside the line. be-tree.txt names no exponent
-for its Zipf workloads, but says that an event satisfies at least one predicate of 80–90% of the rules (§7.3.2). With
-20,000 rules of `begen` that share is 10% for a uniform choice of attributes, 50% for an exponent of 1, 74% for 1.5 and
-83% for 2: so it is 2. The defaults of ps-tree.txt Table 1 are bold in print and lost in the text: here 40% equality,
-Med, uniform, and otherwise what its sections say.
+Where a paper's text leaves a value open, ours is chosen and said here or beside the line. The BE-Tree paper names no
+exponent for its Zipf workloads, but says that an event satisfies at least one predicate of 80–90% of the rules
+(§7.3.2). With 20,000 rules of `begen` that share is 10% for a uniform choice of attributes, 50% for an exponent of
+1, 74% for 1.5 and 83% for 2: so it is 2. The defaults of the PS-Tree paper Table 1 are bold in print and lost in the
+text: here 40% equality, Med, uniform, and otherwise what its sections say.
 
 The rules of these two papers are single conjunctions, so what their figures call matching is our index phase; result
 files have all phases.
@@ -32,7 +32,7 @@ LAWS = (("a", "uniform", 0.0), ("b", "Zipf", ZIPF))
 
 
 def begen(rules: int = M, **others: Any) -> Parameters:
-    """be-tree.txt Table 3, the values that most of its columns share."""
+    """The BE-Tree paper Table 3, the values that most of its columns share."""
     base: Parameters = {
         "rules": rules, "dimensions": 400, "cardinality": 48, "rule_size": 7, "event_size": 15, "range_size": 0.12,
         "equality": 0.3, "operators": "med", "match": 0.01,
@@ -41,7 +41,7 @@ def begen(rules: int = M, **others: Any) -> Parameters:
 
 
 def dense(dimensions: int = 100, **others: Any) -> Parameters:
-    """ps-tree.txt Table 1: the dense workload; with 30,000 dimensions the sparse one."""
+    """The PS-Tree paper Table 1: the dense workload; with 30,000 dimensions the sparse one."""
     base: Parameters = {
         "rules": M, "dimensions": dimensions, "cardinality": 100, "rule_size": 10, "event_size": 30, "equality": 0.4,
         "operators": "med", "match": 0.001,
@@ -50,7 +50,7 @@ def dense(dimensions: int = 100, **others: Any) -> Parameters:
 
 
 def pair(paper: str, figure: str, title: str, **line: Any) -> list[Experiment]:
-    """The left graph for a uniform, the right one for a Zipf choice of attributes (be-tree.txt Figures 5–11)."""
+    """The left graph for a uniform, the right one for a Zipf choice of attributes (the BE-Tree paper Figures 5–11)."""
     fixed = line.pop("fixed")
     letters = line.pop("letters", "ab")
     line.setdefault("measure", "index")
@@ -61,7 +61,7 @@ def pair(paper: str, figure: str, title: str, **line: Any) -> list[Experiment]:
 
 
 def one(figure: str, title: str, **line: Any) -> Experiment:
-    """A graph or table of ps-tree.txt; what shows a cost of building is without scan, which has none."""
+    """A graph or table of the PS-Tree paper; what shows a cost of building is without scan, which has none."""
     workload, fixed = line.pop("workload", "begen"), line.pop("fixed", dense())
     measure = line.setdefault("measure", "index")
     line.setdefault("indexes", PS[1:] if measure in ("build", "memory") else PS)
@@ -74,7 +74,7 @@ def at(order: Any, *values: Any) -> dict[str, Any]:
 
 
 def both(figure: str, title: str, **line: Any) -> list[Experiment]:
-    """The left graph for 100, the right one for 30,000 dimensions (ps-tree.txt Figures 6–13)."""
+    """The left graph for 100, the right one for 30,000 dimensions (the PS-Tree paper Figures 6–13)."""
     orders = line.pop("orders", ({}, {}))
     line.setdefault("measure", "index")
     return [
@@ -255,7 +255,7 @@ DEEP: Parameters = {"rules": 100 * K, "events": 2_000}
 
 
 def trees(name: str, title: str, fixed: Parameters, vary: str, values: tuple[Any, ...], **line: Any) -> Experiment:
-    """An experiment of complex-boolean-expressions.txt §5, on the index that it used."""
+    """An experiment of the paper on complex expressions §5, on the index that it used."""
     return Experiment(f"complex/{name}", title, "trees", fixed, vary, values, ("k-index",), **line)
 
 
@@ -316,7 +316,7 @@ _PROFILES = [
     ),
 ]  # fmt: skip
 
-UNIFORM_ORDER = ("k-index", "propagation", "counting", "scan")  # be-tree.txt §7.3.2 and §8
+UNIFORM_ORDER = ("k-index", "propagation", "counting", "scan")  # the BE-Tree paper §7.3.2 and §8
 ZIPF_ORDER = ("propagation", "k-index", "counting")  # and scan before the last two "in some cases"
 
 _OWN = [

@@ -3,10 +3,10 @@
     numbers   0 ──────────── k ──────────── n        forth: Y has the numbers below k, X the others, k grows
               [  rules of Y  |  rules of X  ]        back: the other way round
 
-be-tree.txt §7.3.2, "Adapting to Subscription Changes" (Figure 13). Half of the events are of X, half of Y. After each
-part of the replacements the events run through the index that has changed and through one built anew over the same
-rules, in turn. Both adjust themselves as they do in a matcher: a little after each update, more after some hundred
-events. Before they are timed, both are held against `scan` over the living rules.
+The BE-Tree paper §7.3.2, "Adapting to Subscription Changes" (Figure 13). Half of the events are of X, half of Y.
+After each part of the replacements the events run through the index that has changed and through one built anew over
+the same rules, in turn. Both adjust themselves as they do in a matcher: a little after each update, more after some
+hundred events. Before they are timed, both are held against `scan` over the living rules.
 
 What is replaced are conjunctions, which are all that an index knows; in these workloads each rule is one.
 """

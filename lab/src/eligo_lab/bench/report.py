@@ -115,7 +115,7 @@ _ABOUT = {
     "stab": (
         "Closed intervals of one attribute, and points. All structures counted for every point what sorting the ends "
         "gives, and the intervals that they wrote down hold their points. Everyone in turn, {repeat} times; of each "
-        "figure the best. ps-tree.txt Table 3 says 7 ns a point for PS-Tree, which can only be locating: this is what "
+        "figure the best. The paper says 7 ns a point for PS-Tree, which can only be locating: this is what "
         "its ratios are set beside, and counting and writing down are columns of their own. In an interval tree a "
         "point has only found its way then, and what lies on it is still to be compared. Scan has nothing to locate; "
         "its counting, measured on {scanned:,} points, stands there. The paper does not say how wide its "

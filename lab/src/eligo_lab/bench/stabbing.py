@@ -1,4 +1,5 @@
-"""Intervals of one attribute and points that they hold: PS-Tree beside the classic structures (ps-tree.txt Table 3).
+"""Intervals of one attribute and points that they hold: PS-Tree beside the classic structures (the PS-Tree paper
+Table 3).
 
     draw ─▶ build each ─▶ verify ─▶ build, locate, count and matches: everyone in turn, several times ─▶ figures
                              └ a difference: DisagreementError, and no figures

@@ -25,7 +25,7 @@ from eligo_lab.bench.tables import (
     varied,
 )
 
-RIVALS = ("counting", "k-index", "propagation", "gryphon")  # of be-tree.txt; others are beyond its comparison
+RIVALS = ("counting", "k-index", "propagation", "gryphon")  # of the BE-Tree paper; others are beyond its comparison
 COSTS = ("build", "memory")  # what an experiment shows when it is not about time of an event
 BY_METHOD = {"replace": replaced, "mix": mixed, "stab": stabbed}
 

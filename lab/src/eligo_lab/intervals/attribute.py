@@ -1,4 +1,4 @@
-r"""PS-Tree for one attribute, whose values are of any kind (ps-tree.txt §4): the structure in its plain form.
+r"""PS-Tree for one attribute, whose values are of any kind (the PS-Tree paper §4): the structure in its plain form.
 
 The paper writes a value as elements and gives each a level of the tree. Here an element is a whole word of 64 bits, and
 the levels within one are the inner nodes' (nodes.py); a value has a second element only where one word cannot tell it
@@ -86,7 +86,7 @@ class AttributeTree:
         self._sets: dict[int, ValueSet] = {}
 
     def insert(self, number: int, predicate: Predicate) -> None:
-        """InsertPredicate (ps-tree.txt Algorithm 1)."""
+        """InsertPredicate (the PS-Tree paper Algorithm 1)."""
         if number in self._sets:
             raise DuplicateRuleError(f"predicate {number} is already there: delete it first")
         if predicate.operator not in OPERATORS or predicate.variable or is_residual(predicate):
@@ -105,7 +105,7 @@ class AttributeTree:
             count_predicate(self._pools.handle, s, 1)
 
     def delete(self, number: int) -> None:
-        """DeletePredicate (ps-tree.txt §4.4)."""
+        """DeletePredicate (the PS-Tree paper §4.4)."""
         if number not in self._sets:
             raise UnknownRuleError(f"predicate {number} is not there")
         runs = self._sets.pop(number)
@@ -116,7 +116,7 @@ class AttributeTree:
             self._release(path)
 
     def space_of(self, value: Value) -> int:
-        """MatchPair (ps-tree.txt Algorithm 3): the space that a value lies in."""
+        """MatchPair (the PS-Tree paper Algorithm 3): the space that a value lies in."""
         t, cell = self._pools.handle, LINE
         for element in elements(value):
             s = space_at(t, cell, np.uint64(element))
@@ -186,7 +186,7 @@ class AttributeTree:
         return int(space_at(t, cell, np.uint64(path[-1])))
 
     def _hold(self, path: Path) -> None:
-        """Partition (ps-tree.txt Algorithm 2): let there be a border, which one predicate more needs."""
+        """Partition (the PS-Tree paper Algorithm 2): let there be a border, which one predicate more needs."""
         cell = LINE
         for depth, element in enumerate(path[:-1]):
             if depth % _ROOM == 0:

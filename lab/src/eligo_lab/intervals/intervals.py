@@ -1,4 +1,5 @@
-"""Intervals come and go (ps-tree.txt §4.2, §4.4): InsertPredicate, Partition, DeletePredicate, on windows (windows.py).
+"""Intervals come and go (the PS-Tree paper §4.2, §4.4): InsertPredicate, Partition, DeletePredicate, on windows
+(windows.py).
 
 A border is there as long as an interval has a bound at it. Its intervals are ends of the windows on both sides, so that
 they need not be counted: whoever takes an interval away looks there for another one that still has the bound.

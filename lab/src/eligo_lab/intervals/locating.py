@@ -1,4 +1,5 @@
-"""Many points at once through the inner nodes (nodes.py): MatchPair (ps-tree.txt Algorithm 3) for an array of them.
+"""Many points at once through the inner nodes (nodes.py): MatchPair (the PS-Tree paper Algorithm 3) for an array of
+them.
 
     for each of 32 points    its slot of the root, and a word to the memory that its bucket will be wanted
     for each of them again   the bucket, whose eight positions are compared at once

@@ -1,4 +1,4 @@
-"""PS-Tree by itself (ps-tree.txt §4, Table 3): closed intervals of int64, and which of them hold a point.
+"""PS-Tree by itself (the PS-Tree paper §4, Table 3): closed intervals of int64, and which of them hold a point.
 
     point ─▶ inner nodes (nodes.py, many points at once: locating.py) ─▶ its space
                  ─▶ how many intervals cover the space: a counter
@@ -140,7 +140,7 @@ class PsTree:
         return 0 <= number < self._state[INTERVALS] and bool(self._bounds[2 * number : 2 * number + 2].any())
 
     def insert(self, number: int, low: int, high: int) -> None:
-        """Add an interval (InsertPredicate, ps-tree.txt Algorithm 1)."""
+        """Add an interval (InsertPredicate, the PS-Tree paper Algorithm 1)."""
         if not 0 <= number < _MOST:
             raise LimitError(f"interval number {number}: numbers go from 0 to {_MOST - 1:,}")
         if not (LEAST <= low <= LARGEST and LEAST <= high <= LARGEST):
@@ -154,7 +154,7 @@ class PsTree:
             self._bounds[2 * number : 2 * number + 2] = 1, -1
 
     def delete(self, number: int) -> None:
-        """Take an interval away (DeletePredicate, ps-tree.txt §4.4)."""
+        """Take an interval away (DeletePredicate, the PS-Tree paper §4.4)."""
         if not self._is_known(number):
             raise UnknownRuleError(f"interval {number} is not there")
         self._make_room(number)
@@ -164,7 +164,7 @@ class PsTree:
         self._bounds[2 * number : 2 * number + 2] = 0
 
     def locate(self, points: I64) -> I64:
-        """The space of each point (MatchPair, ps-tree.txt Algorithm 3)."""
+        """The space of each point (MatchPair, the PS-Tree paper Algorithm 3)."""
         return located(self._pools.tree, self._pools.tree.view(np.int32), int(self._pools.root[LINE]), points)  # type: ignore[no-any-return]
 
     def count(self, points: I64) -> I64:

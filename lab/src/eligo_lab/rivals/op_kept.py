@@ -1,8 +1,8 @@
 """`op-index` kept sorted: conjunctions are put in one by one, and every list is in order after each of them.
 
-The other way to construct it (ps-tree.txt, Figure 5(b)): where events arrive between rules, there is no moment at which
-all lists could be sorted at once. The matcher itself has no need of this, since it collects new rules in small segments
-(`segments/`); it is here so that the two ways can be compared.
+The other way to construct it (the PS-Tree paper, Figure 5(b)): where events arrive between rules, there is no moment
+at which all lists could be sorted at once. The matcher itself has no need of this, since it collects new rules in
+small segments (`segments/`); it is here so that the two ways can be compared.
 
     rows of a partition        row_start[p] … row_stop[p], room up to row_room[p]
     lists of a partition       list_start[p] … list_stop[p], room up to list_room[p]

@@ -1,4 +1,4 @@
-"""`ads`: advertisements and the sessions of a shop's visitors, shaped as ps-tree.txt §7.4.
+"""`ads`: advertisements and the sessions of a shop's visitors, shaped as the PS-Tree paper §7.4.
 
 The dataset itself is not public. Its figures are: 122 dimensions; 3,000,000 rules of 1 to 56 predicates, 8 on average;
 events of 20 pairs; and what an advertisement asks for (§7.1): channel, region, position, the visitor's profile.

@@ -1,6 +1,6 @@
 """What display advertisers ask for, and what is known about a visitor: the statistics behind `trees`.
 
-complex-boolean-expressions.txt §5.1 generates contracts from statistics of real ones that were never published. These
+The paper on complex expressions §5.1 generates contracts from statistics of real ones that were never published. These
 are ours: not measured, but of the shape that such contracts have. Popular attributes with few values (gender, country,
 device), a long tail of values (site, area), lists more often than single values, and exclusions where advertisers shun
 something. The paper's Table 3 says what they must add up to: by its distribution of children, the selectivities of

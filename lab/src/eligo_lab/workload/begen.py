@@ -1,9 +1,10 @@
-"""`begen`: the synthetic workload of be-tree.txt §7.1, with the parameters of its Table 3 and of ps-tree.txt, Table 1.
+"""`begen`: the synthetic workload of the BE-Tree paper §7.1, with the parameters of its Table 3 and of the PS-Tree
+paper, Table 1.
 
 Base expressions model events; rules are derived from them (`deriving.py`), so that they match at a probability one
 chooses (`tuning.py`) although the space is large.
 
-Dimension selectivity (be-tree.txt, Figure 9) runs from 0.5 to 0.9 where Table 3 has cardinalities 2 to 10: it is
+Dimension selectivity (the BE-Tree paper, Figure 9) runs from 0.5 to 0.9 where Table 3 has cardinalities 2 to 10: it is
 1 - 1/cardinality, the share of events with the attribute that an equality predicate on it turns away.
 """
 

@@ -1,4 +1,4 @@
-"""Base expressions, and rules derived from them so that the base satisfies each (be-tree.txt §7.1, Table 2).
+"""Base expressions, and rules derived from them so that the base satisfies each (the BE-Tree paper §7.1, Table 2).
 
     base b   pairs offsets[b] … [b+1] of (attribute, value): an event, or an expression of equality predicates alone
     rule     some of its base's pairs; each stays an equality, or becomes a wider predicate that the value satisfies

@@ -1,4 +1,4 @@
-"""Strings as conjunctions of equality predicates, one for a q-gram (be-tree.txt §7.1, "Real Dataset").
+"""Strings as conjunctions of equality predicates, one for a q-gram (the BE-Tree paper §7.1, "Real Dataset").
 
     "string"  →  str tri rin ing  →  st = 'r' and tr = 'i' and ri = 'n' and in = 'g'
 

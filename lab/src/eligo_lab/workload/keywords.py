@@ -1,4 +1,4 @@
-"""`keywords`: queries of a search engine as rules, documents as events (ps-tree.txt §7.1, "query logs"; §7.3).
+"""`keywords`: queries of a search engine as rules, documents as events (the PS-Tree paper §7.1, "query logs"; §7.3).
 
     keyword    boolean → boo = 'lea'   more than six letters: the first three are the attribute, the next the value
                vldb    → vl = 'db'     otherwise: the first half, rounded down, and the rest
@@ -34,7 +34,7 @@ _MOST_CELLS = 2**28  # of the table of events, a column for every attribute
 _TRIES = 1_000  # draws for a keyword whose attribute is new to the query; then it stays shorter
 
 
-@workload("queries of few keywords against documents of many, in thousands of dimensions (ps-tree.txt, query logs)")
+@workload("queries of few keywords against documents of many, in thousands of dimensions (PS-Tree, query logs)")
 def keywords(
     rules: Rules = 100_000,
     events: Events = 1_000,

@@ -1,4 +1,4 @@
-"""`profiles`: user profiles as closed intervals, profile-matching.txt §4.1.6.
+"""`profiles`: user profiles as closed intervals, the report on profile matching §4.1.6.
 
 A profile is a `between` on every attribute; a document has a value for every attribute, uniform over the domain.
 Profiles lie around an origin, the middle of the domain: "skew determined how dispersed the profiles would be", by a

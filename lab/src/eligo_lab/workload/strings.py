@@ -1,4 +1,4 @@
-"""`authors` and `titles`: real strings as q-gram rules (be-tree.txt §7.1, "Real Dataset"; Table 3, last columns).
+"""`authors` and `titles`: real strings as q-gram rules (the BE-Tree paper §7.1, "Real Dataset"; Table 3, last columns).
 
     rules    a distinct string each: the conjunction of its 3-grams (grams.py), equality alone
     events   strings of the same source: those of rules, which match their own rule and those of strings within them, or
@@ -40,7 +40,7 @@ RuleSize: TypeAlias = Annotated[float, "with match: predicates of a rule, on ave
 EventSize: TypeAlias = Annotated[float, "with match: attributes of an event, on average"]
 
 _RANGE_SIZE = 0.12  # of the domain, and
-_SET_SIZE = 6  # values at most: be-tree.txt §7.1
+_SET_SIZE = 6  # values at most: the BE-Tree paper §7.1
 
 # Operands of `match` rules: letters, and one string before and one behind all, for < and > that let all through.
 _AROUND = ("!", *VALUES, "~")
@@ -59,7 +59,7 @@ class _Asked(NamedTuple):
     seed: int
 
 
-@workload("names of people as q-gram rules of about 8 predicates (be-tree.txt, DBLP authors)")
+@workload("names of people as q-gram rules of about 8 predicates (the BE-Tree paper, DBLP authors)")
 def authors(
     rules: Rules = 100_000,
     events: Events = 1_000,
@@ -76,7 +76,7 @@ def authors(
     return _made("authors", "people", _Asked(**locals()))
 
 
-@workload("titles as q-gram rules of about 35 predicates (be-tree.txt, DBLP titles)")
+@workload("titles as q-gram rules of about 35 predicates (the BE-Tree paper, DBLP titles)")
 def titles(
     rules: Rules = 100_000,
     events: Events = 1_000,

@@ -1,4 +1,4 @@
-"""`trees`: the complex expressions of complex-boolean-expressions.txt §5.1, contracts of display advertising.
+"""`trees`: the complex expressions of the paper on complex expressions §5.1, contracts of display advertising.
 
     shape         an AND at depth 0, ORs at depth 1, ANDs at depth 2 …; a node without children is a conjunction
     conjunctions  size by c_i, attributes by a_i without replacement, targets by p_attribute: see audience.py
@@ -71,7 +71,7 @@ def _world(rng: np.random.Generator, rules: int, selectivity: float | None, **as
 
 
 @workload(
-    "AND/OR trees over conjunctions, as contracts of display advertising (complex-boolean-expressions.txt §5.1)",
+    "AND/OR trees over conjunctions, as contracts of display advertising (the paper on complex expressions §5.1)",
     blocks=_world,
 )
 def trees(

@@ -7,9 +7,9 @@ A rule from an event's base matches that one of K events, and any rule may match
 
     p  =  f · (1/K + chance within)  +  (1 - f) · chance without
 
-and both chances are measured, on a sample of rules, before f is solved for. be-tree.txt §7.1 has chance at nothing
-and f at one: 1/p bases. K is that, less where there are fewer events, more where chance adds. When all rules are
-made, what chance did to just these is measured, and some rules more or fewer are given to the events' bases.
+and both chances are measured, on a sample of rules, before f is solved for. The BE-Tree paper §7.1 has chance at
+nothing and f at one: 1/p bases. K is that, less where there are fewer events, more where chance adds. When all rules
+are made, what chance did to just these is measured, and some rules more or fewer are given to the events' bases.
 
 Where chance alone comes near p (few or popular attributes, wide predicates), rules are *tightened*: one that matches
 too large a share of the events by chance is derived again, a few times at most. What this cannot reach is refused.

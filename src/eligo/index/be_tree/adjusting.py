@@ -1,4 +1,4 @@
-"""Self-adjustment (be-tree.txt §5): a walk over all l-nodes, a few rows at a time, again and again.
+"""Self-adjustment (the BE-Tree paper §5): a walk over all l-nodes, a few rows at a time, again and again.
 
 Matching watches one event of sixteen: which attributes it has, and in each l-node how many predicate evaluations were
 wasted on expressions that it does not satisfy. Each round of the walk then uses what was watched during the one before:

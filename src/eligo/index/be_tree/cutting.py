@@ -1,4 +1,4 @@
-"""Splitting and partitioning (be-tree.txt §4.2–4.3, Algorithms 5 and 6).
+"""Splitting and partitioning (the BE-Tree paper §4.2–4.3, Algorithms 5 and 6).
 
 SpacePartitioning and SpaceClustering call each other in the paper and are one loop over a list of c-nodes that may
 overflow here. To partition an l-node, each expression votes for the attribute that ranks best for it (ranking.py),

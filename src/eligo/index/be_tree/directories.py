@@ -1,4 +1,4 @@
-"""P-nodes and the directories that have them (be-tree.txt §4.2; layout: nodes.py)."""
+"""P-nodes and the directories that have them (the BE-Tree paper §4.2; layout: nodes.py)."""
 
 from __future__ import annotations
 

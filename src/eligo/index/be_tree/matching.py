@@ -1,4 +1,5 @@
-"""Matching (be-tree.txt §6, Algorithms 1 and 2) in two loops: which l-nodes an event comes to, which rows there hold.
+"""Matching (the BE-Tree paper §6, Algorithms 1 and 2) in two loops: which l-nodes an event comes to, which rows
+there hold.
 
 A c-node on the stack stands beside the key of the p-node that led to it. Taken from the stack, its l-node is noted, its
 p-directory is searched for the event's attributes, and the buckets within it that the event meets are put on the stack.

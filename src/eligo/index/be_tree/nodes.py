@@ -1,4 +1,4 @@
-"""The nodes of a BE-Tree in flat pools with free lists (be-tree.txt §4.1).
+"""The nodes of a BE-Tree in flat pools with free lists (the BE-Tree paper §4.1).
 
     c-node c    cluster[8c …], one cache line; two numbers in a word are `pair`s:
                 PREFIX           the bucket: values whose coordinate begins with these bits (unsigned order)

@@ -1,4 +1,4 @@
-"""Insertion (be-tree.txt §6, Algorithms 3 and 4): InsertBETree and InsertCDir are one loop down the tree.
+"""Insertion (the BE-Tree paper §6, Algorithms 3 and 4): InsertBETree and InsertCDir are one loop down the tree.
 
 An expression goes below the p-node of the attribute that ranks best for it (ranking.py). Below the root there is a
 p-node for an attribute once `min_size` expressions of the whole tree have it and one comes that ranks it best;

@@ -1,4 +1,4 @@
-"""Which attribute a conjunction is best found by (be-tree.txt §5).
+"""Which attribute a conjunction is best found by (the BE-Tree paper §5).
 
 The paper ranks a node by what it spares, less the predicate evaluations that it wastes. Here the rank of an attribute
 for an expression is how seldom an event will come to look at it there: the chance that an event has the attribute,

@@ -1,4 +1,5 @@
-"""Deletion (be-tree.txt §4): rows leave their l-nodes, those that hold little are merged, empty nodes are removed.
+"""Deletion (the BE-Tree paper §4): rows leave their l-nodes, those that hold little are merged, empty nodes are
+removed.
 
 On the way up from the l-node that lost a row, each of these is undone once it is half as large as what would make it:
 

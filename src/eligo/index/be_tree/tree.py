@@ -1,4 +1,6 @@
-"""`be-tree`: conjunctions in a tree that cuts the space in two phases, by attribute and by value (be-tree.txt)."""
+"""`be-tree`: conjunctions in a tree that cuts the space in two phases, by attribute and by value (the BE-Tree
+paper).
+"""
 
 from __future__ import annotations
 

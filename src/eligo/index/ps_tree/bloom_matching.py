@@ -1,4 +1,4 @@
-"""Matching of `pst-bloom` (ps-tree.txt §5.3, Algorithm 5): lists of an event's spaces, pruned by signatures.
+"""Matching of `pst-bloom` (the PS-Tree paper §5.3, Algorithm 5): lists of an event's spaces, pruned by signatures.
 
     slot_of       by line: which signature to ask. NONE, that of no rule: for lines on which the event lies nowhere.
                   ALL: for NO_LINE, for attributes that are there (PRESENT), for lines on which it lies in several

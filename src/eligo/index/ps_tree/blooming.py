@@ -1,4 +1,5 @@
-"""Rules in `pst-bloom` (ps-tree.txt §5.1, §5.2): in the lists of one predicate's spaces, in the signatures of others'.
+"""Rules in `pst-bloom` (the PS-Tree paper §5.1, §5.2): in the lists of one predicate's spaces, in the signatures of
+others'.
 
     posting    words[o]    entries, words of the block
                halves      for each entry: link of the rule's row; the lines of its signatures, NO_LINE: none

@@ -1,4 +1,4 @@
-"""How borders come to a line and go from it (ps-tree.txt §4.2, §4.4): what Partition means for inner nodes."""
+"""How borders come to a line and go from it (the PS-Tree paper §4.2, §4.4): what Partition means for inner nodes."""
 
 from __future__ import annotations
 

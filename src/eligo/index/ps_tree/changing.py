@@ -1,4 +1,5 @@
-"""Rules come and go (ps-tree.txt Algorithms 4 and 6): their predicates' spaces are made, cut, joined and forgotten.
+"""Rules come and go (the PS-Tree paper Algorithms 4 and 6): their predicates' spaces are made, cut, joined and
+forgotten.
 
     place      a row with known lines: covers spaces, holds borders, is found there (hashing.py, blooming.py)
     unplace    the opposite; no space goes yet

@@ -1,4 +1,4 @@
-"""Which predicates a rule is found by (ps-tree.txt §3.3, §5.2, §6.2): those that fewest events satisfy.
+"""Which predicates a rule is found by (the PS-Tree paper §3.3, §5.2, §6.2): those that fewest events satisfy.
 
     chance      that an event satisfies a predicate: that it has the attribute, times the share of its values
     presence    events seen with the attribute, out of those watched; the rules count as if they had been PRIOR of them

@@ -1,4 +1,5 @@
-"""Which spaces a predicate covers (ps-tree.txt Algorithm 1, InsertPredicate), and which borders it could still have.
+"""Which spaces a predicate covers (the PS-Tree paper Algorithm 1, InsertPredicate), and which borders it could still
+have.
 
 A line has only so many spaces for the asking; beyond, a space is cut if more predicates than CROWDED cover it, so that
 ranges which come in ascending order do not all end up in the last one. A space with very much in it is not cut at all.

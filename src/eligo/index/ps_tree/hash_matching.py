@@ -1,4 +1,5 @@
-"""Matching of `pst-hash` (ps-tree.txt §6.3, Algorithm 7): the spaces of an event, their combinations, the rules there.
+"""Matching of `pst-hash` (the PS-Tree paper §6.3, Algorithm 7): the spaces of an event, their combinations, the
+rules there.
 
 Of n spaces two at a time would be n² keys. Only a space that is crowded is the first of several, and it knows the
 attributes of the others (keys.py); where rules are spread over many values there is none. Slots are asked for before

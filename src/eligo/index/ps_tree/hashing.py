@@ -1,4 +1,4 @@
-"""Rules in `pst-hash` (ps-tree.txt §6.2): access predicates, their spaces, a key for each combination."""
+"""Rules in `pst-hash` (the PS-Tree paper §6.2): access predicates, their spaces, a key for each combination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of `pst-hash`: spaces of several lines at once, and the blocks of the rules there (ps-tree.txt §6.1).
+"""Keys of `pst-hash`: spaces of several lines at once, and the blocks of the rules there (the PS-Tree paper §6.1).
 
     key      of one space: its number; its block is posting[space]
              of two: first << 32 | second

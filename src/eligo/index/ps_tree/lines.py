@@ -1,4 +1,4 @@
-"""Lines: what an attribute's values look like as positions, and which of them a check names (ps-tree.txt §4.5).
+"""Lines: what an attribute's values look like as positions, and which of them a check names (the PS-Tree paper §4.5).
 
 An attribute has a line for each form in which rules speak of it; line = attribute * 16 + form. The paper has one tree
 for all operators. Here equality has lines of its own, on which nothing but single values are spaces: else every value

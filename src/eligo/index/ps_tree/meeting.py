@@ -1,4 +1,4 @@
-"""Which spaces an event lies in (ps-tree.txt §4.3, Algorithm 3 for each attribute-value pair)."""
+"""Which spaces an event lies in (the PS-Tree paper §4.3, Algorithm 3 for each attribute-value pair)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inner nodes of PS-Trees (ps-tree.txt §4.1): from a position on a line to the space that it lies in.
+"""The inner nodes of PS-Trees (the PS-Tree paper §4.1): from a position on a line to the space that it lies in.
 
 A line is the ordered set of values of one kind, each a position of 64 bits (lines.py). The paper's inner node has a
 link for each element, a group of bits, and three more: to the spaces below, at and above its value. On a line of

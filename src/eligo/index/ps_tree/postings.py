@@ -1,4 +1,4 @@
-"""Postings of `pst-hash`: rows in blocks, and beside each a space that an event has to lie in (ps-tree.txt §6.1).
+"""Postings of `pst-hash`: rows in blocks, and beside each a space that an event has to lie in (the PS-Tree paper §6.1).
 
     block        words[o]      words in use, words of the block
                  words[o+1]    key (keys.py); below 0, of three spaces or more, the spaces follow behind the next word

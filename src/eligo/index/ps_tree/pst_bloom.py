@@ -1,4 +1,4 @@
-"""`pst-bloom`: rules in lists by one predicate each, pruned by signatures of others (ps-tree.txt §5)."""
+"""`pst-bloom`: rules in lists by one predicate each, pruned by signatures of others (the PS-Tree paper §5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pst-hash`: rules in a hash table of spaces of several attributes at once (ps-tree.txt §6)."""
+"""`pst-hash`: rules in a hash table of spaces of several attributes at once (the PS-Tree paper §6)."""
 
 from __future__ import annotations
 

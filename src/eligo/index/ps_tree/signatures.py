@@ -1,4 +1,5 @@
-"""Signatures of spaces (ps-tree.txt §5.1): a Bloom filter over the rules that have a predicate covering the space.
+"""Signatures of spaces (the PS-Tree paper §5.1): a Bloom filter over the rules that have a predicate covering the
+space.
 
     signature    words[o]       log2 of its words, rules that have gone since it was built
                  words[o+1 …]   64 bits each; a rule has three bits of one of them

@@ -1,4 +1,5 @@
-"""Spaces (ps-tree.txt §4.1, leaf nodes): what a line is divided into, so that no predicate tells values in one apart.
+"""Spaces (the PS-Tree paper §4.1, leaf nodes): what a line is divided into, so that no predicate tells values in one
+apart.
 
     space s    space[4s …]
                LOW      the position where it begins; for a layer of strings (texts.py), where it lies

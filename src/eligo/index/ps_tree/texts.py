@@ -1,4 +1,4 @@
-"""Lines of strings: a tree for each seven bytes, one within the other (ps-tree.txt §4.5: characters as elements).
+"""Lines of strings: a tree for each seven bytes, one within the other (the PS-Tree paper §4.5: characters as elements).
 
     slice     seven bytes, zeros behind the last one << 8 | how many of them there are, 8: and more follow
     layer     a space that stands for all strings that go on behind a slice: LOW is the slice, SEEN has the root of the
