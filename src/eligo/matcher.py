@@ -19,7 +19,7 @@ from eligo.interrupts import interrupt_within, interruptible
 from eligo.language import Limits, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
-from eligo.segments.rejecting import matched_or_rejected
+from eligo.segments.batch_rejects import matched_or_rejected
 from eligo.stats import Stats, collect
 
 

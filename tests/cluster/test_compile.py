@@ -12,7 +12,7 @@ import eligo
 from cluster.cluster import Cluster
 from cluster.flight import described, disturb
 from cluster.work import events, local_answer, write_rules
-from eligo.store.sweep import sweep
+from eligo.store.gc import sweep
 from eligo.store.versions import Content, read_version
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]

@@ -43,9 +43,8 @@ KILLED, SURVIVED, INVALID = 10, 11, 12
 FIRST, NEXT = 90, 25  # seconds after which a comparison hangs: the first, which compiles, and any other
 # What chooses between ways that all give the right answer, watches, measures or draws; and what no matcher calls.
 NO_ANSWERS = (
-    "choosing", "ranking", "adjusting", "recycling", "selectivity", "statistics", "drawing", "verify", "single", "windows",
-    "dividing", "intervals", "locating", "stabbing", "op_kept", "workload", "bench", "spark", "attribute", "signature",
-    "integers", "exchange", "prove", "dictionary", "renumber", "pieces", "naming",
+    "access_predicates", "rank", "adapt", "recycling", "selectivity", "statistics", "draw", "eligo_lab.bench", "eligo_lab.workload",
+    "eligo_lab.intervals", "op_kept", "spark", "signature", "integers", "exchange", "prove", "dictionary", "renumber", "pieces", "naming",
 )  # fmt: skip
 # The setups that try a kernel, by the module it stands in; the first that fits.
 SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
@@ -55,10 +54,10 @@ SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("index.ps_tree.hash", (("pst-hash", "interval"),)),
     ("index.ps_tree", (("pst-hash", "interval"), ("pst-bloom", "interval"))),
     ("index.dynamic", (("be-tree", "interval"), ("be-tree-batch", "shared"))),
-    ("index.counting", (("counting", "interval"),)),
-    ("index.k_index", (("k-index", "interval"),)),
-    ("index.op_", (("op-index", "interval"),)),
-    ("index.gryphon", (("gryphon", "interval"),)),
+    ("eligo_lab.rivals.counting", (("counting", "interval"),)),
+    ("eligo_lab.rivals.k_index", (("k-index", "interval"),)),
+    ("eligo_lab.rivals.op_", (("op-index", "interval"),)),
+    ("eligo_lab.rivals.gryphon", (("gryphon", "interval"),)),
     ("index.scan", (("scan", "interval"),)),
     ("index", (("propagation", "interval"), ("k-index", "interval"))),
     ("evaluate.dewey", (("scan", "dewey"),)),
@@ -68,9 +67,9 @@ SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("evaluate.programs", (("scan", "walk"), ("scan", "shared"))),
     ("evaluate.leaf", (("scan", "interval"), ("scan", "dewey"))),
     ("evaluate.leaves", (("scan", "interval"), ("scan", "dewey"))),
+    ("evaluate.sharing", (("scan", "shared"),)),
+    ("evaluate.labels", (("scan", "interval"), ("scan", "dewey"))),
     ("evaluate", (("scan", "shared"), ("scan", "walk"))),
-    ("compile.sharing", (("scan", "shared"),)),
-    ("compile.labels", (("scan", "interval"), ("scan", "dewey"))),
     ("", (("propagation", "interval"), ("scan", "interval"))),
 )
 
@@ -93,7 +92,7 @@ def kernels() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for module in list(sys.modules.values()):
         name = getattr(module, "__name__", "")
-        if not name.startswith("eligo."):
+        if not name.startswith(("eligo.", "eligo_lab.")):
             continue
         for value in list(vars(module).values()):
             if isinstance(value, Dispatcher) and value.py_func.__module__ == name:
@@ -223,7 +222,7 @@ def take_place(mutant: Mutant, everyone: dict[str, Any]) -> None:
         fresh.__module__, fresh.__qualname__ = source.__module__, kernel.py_func.__qualname__
         replaced[id(kernel)] = compiled_anew(fresh)
     for loaded in list(sys.modules.values()):
-        if getattr(loaded, "__name__", "").startswith("eligo."):
+        if getattr(loaded, "__name__", "").startswith(("eligo.", "eligo_lab.")):
             for name, value in list(vars(loaded).items()):
                 if id(value) in replaced:
                     setattr(loaded, name, replaced[id(value)])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from eligo.index.be_tree.blocks import block_class, class_words
-from eligo.index.be_tree.directories import find_partition
+from eligo.index.be_tree.directory import find_partition
 from eligo.index.be_tree.nodes import (
     ATOMIC,
     BELOW,
@@ -32,9 +32,9 @@ from eligo.index.be_tree.nodes import (
     WORDS,
     Pools,
 )
-from eligo.index.be_tree.ranking import directory_key, interval_of
+from eligo.index.be_tree.rank import directory_key, interval_of
 from eligo.index.dynamic.line import ANY
-from eligo.index.dynamic.rows import check_words, first_check, row_words, words_in_use
+from eligo.index.dynamic.packed_predicate import check_words, first_check, row_words, words_in_use
 from eligo.jit import kernel
 
 

@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 
 from eligo.compile.compiled import I64
-from eligo.index.dynamic.heap import FREE, USED, heap_class, heap_words
-from eligo.index.dynamic.rows import row_words
-from eligo.index.ps_tree.blooming import NO_LINE
-from eligo.index.ps_tree.covering import borders_at, check_on, cover
-from eligo.index.ps_tree.family import PsIndex
+from eligo.index.dynamic.allocator import FREE, USED, heap_class, heap_words
+from eligo.index.dynamic.packed_predicate import row_words
+from eligo.index.ps_tree.base import PsIndex
+from eligo.index.ps_tree.bloom_insert import NO_LINE
+from eligo.index.ps_tree.cover import borders_at, check_on, cover
 from eligo.index.ps_tree.keys import find_block
 from eligo.index.ps_tree.lines import PRESENT, is_range
 from eligo.index.ps_tree.nodes import COUNTS, LINKS, LOW, node_words, stretch

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import eligo
 from eligo.index.be_tree.tree import BeTree
-from eligo.index.ps_tree.family import PsIndex
+from eligo.index.ps_tree.base import PsIndex
 from eligo.language.reference import matches, multi_valued
 from eligo.language.tree import And, Node, Not, Or, Predicate
 from eligo.segments.living.living import LivingSet

@@ -13,7 +13,7 @@ import pytest
 
 from eligo import EligoError, SnapshotError, spark
 from eligo.spark import worker
-from eligo.spark.rule_sets import Source
+from eligo.spark.worker_cache import Source
 
 pytestmark = pytest.mark.spark
 

@@ -12,7 +12,7 @@ import pytest
 import eligo
 from eligo import spark
 from eligo.compile.strings import Strings
-from eligo.spark.rule_sets import facts
+from eligo.spark.worker_cache import facts
 from eligo.store.opening import open_held
 
 pytestmark = pytest.mark.spark

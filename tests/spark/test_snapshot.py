@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from eligo import SnapshotError, spark
-from eligo.spark import rule_sets
-from eligo.spark.rule_sets import Source, manifest_hash, opened
+from eligo.spark import worker_cache
+from eligo.spark.worker_cache import Source, manifest_hash, opened
 
 pytestmark = pytest.mark.spark
 
@@ -32,14 +32,14 @@ def test_a_query_planned_with_the_old_snapshot_never_reads_the_new_one(session: 
 
 
 def test_a_process_opens_a_snapshot_once_and_forgets_the_oldest(snapshot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule_sets, "_matchers", OrderedDict())
+    monkeypatch.setattr(worker_cache, "_matchers", OrderedDict())
     paths = [snapshot([("r", f"x = {i}")], name=f"s{i}")[1] for i in range(6)]
     sources = [Source(path, manifest_hash(path)) for path in paths]
     first = opened(sources[0], 0, False)
     assert opened(sources[0], 0, False) is first
     for source in sources[1:]:
         opened(source, 0, False)
-    assert len(rule_sets._matchers) == 4
+    assert len(worker_cache._matchers) == 4
     assert opened(sources[0], 0, False) is not first
 
 

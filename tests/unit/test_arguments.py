@@ -155,7 +155,7 @@ def test_generators_are_read_once_and_kept() -> None:
     m.add("a", "x = 1", tags=(tag for tag in ["s", "t"]))
     assert m.get("a").tags == ("s", "t")
     assert m.match({"x": [1, 2]}, tags=(tag for tag in ["t"])) == ["a"]
-    assert Exchange(multi=(name for name in ["x"]))._desk.matcher.multi == {"x"}
+    assert Exchange(multi=(name for name in ["x"]))._ledger.matcher.multi == {"x"}
 
 
 def test_limits_are_positive() -> None:

@@ -61,7 +61,7 @@ def test_matching_in_a_worker_of_spark_does_not_import_pandas(tmp_path: Path) ->
 import sys, numpy as np, pyarrow as pa
 from eligo.arrow import arrow_of, texts_of
 from eligo.spark import worker
-from eligo.spark.rule_sets import Source, manifest_hash
+from eligo.spark.worker_cache import Source, manifest_hash
 source = Source({path!r}, manifest_hash({path!r}))
 batch = pa.RecordBatch.from_arrays([texts_of("abcde"), arrow_of(np.arange(5))], ["c0", "c1"])
 for output, top_k in (("array", None), ("array", 2), ("exploded", None), ("exploded", 2), (worker.RANKED, None)):

@@ -9,7 +9,7 @@
                   -2k an AND of the k trees that follow, -2k-1 an OR of them; nothing at all: never true
     part p        part[part_offsets[p] … [p+1]], a tree that others name instead of copying it: their token for it is
                   p + the number of conjunctions. Parts name only parts of lower numbers. Most rules have none: they are
-                  made for an evaluator that wants them (sharing.py)
+                  made for an evaluator that wants them (evaluate/sharing.py)
 
 Invariants: after `unique` no two predicates and no two conjunctions are equal, however many rules share them; a
 conjunction without predicates always holds.

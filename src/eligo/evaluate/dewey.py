@@ -5,7 +5,7 @@
 
 A component is twice the number of the child, plus one where it is the last child of an AND (the paper's *); none is 0,
 so a packed ID ends at the first 0. Nodes at even depths are ANDs, at odd depths ORs, whatever the tree
-(compile/labels.py).
+(evaluate/labels.py).
 
 Leaves lie in the order of their IDs, so the satisfied ones come sorted. EVALUATEAND and EVALUATEOR (Algorithms 2 and 3)
 are one loop: going from one ID to the next closes the nodes below their common prefix, which gives each one's result to
@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
-from eligo.compile.labels import dewey_components
 from eligo.evaluate.base import Evaluator
+from eligo.evaluate.labels import dewey_components
 from eligo.evaluate.leaves import (
     EVERYTHING,
     LEAVES,

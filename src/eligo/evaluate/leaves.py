@@ -38,9 +38,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, Arrays, Compiled
-from eligo.compile.labels import label_intervals
 from eligo.errors import LimitError
 from eligo.evaluate.base import EvaluatorScratch
+from eligo.evaluate.labels import label_intervals
 from eligo.evaluate.leaf_order import BEGINS, FLAT, SOLE, order_leaves, order_trees, write_labels
 from eligo.jit import handle, inline, kernel, trailing_zeros
 

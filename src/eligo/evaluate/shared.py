@@ -1,7 +1,7 @@
 """`shared`: one DAG of all sub-expressions, each evaluated at most once an event.
 
 The paper on complex expressions leaves common sub-expressions to the future; here they are parts that rules name
-(compile/sharing.py). Two ways lead from the satisfied conjunctions to the rules, and the cheaper one is taken:
+(evaluate/sharing.py). Two ways lead from the satisfied conjunctions to the rules, and the cheaper one is taken:
 
     from below   a conjunction starts the units that it is a starter of (programs.py); a unit that is started is asked
                  from the top, and a part that becomes true so starts others. What a unit asks about is looked up (a
@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
-from eligo.compile.sharing import share
 from eligo.errors import LimitError
 from eligo.evaluate.base import Evaluator, EvaluatorScratch
 from eligo.evaluate.dag import (
@@ -39,6 +38,7 @@ from eligo.evaluate.dag import (
 )
 from eligo.evaluate.layers import COUNT, build_layers
 from eligo.evaluate.programs import chances, find_starters, mark_starters, measure_units, write_programs
+from eligo.evaluate.sharing import share
 
 _ROOM = 1 << 21  # matches of a batch that are kept until somebody takes them
 _MOST = 1 << 30  # units that a label has room for

@@ -29,9 +29,9 @@ from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
 from eligo.errors import DuplicateRuleError, EligoError, OptionError
 from eligo.exchange.bookings import Published, eligible
-from eligo.exchange.desk import Desk, Order
 from eligo.exchange.expressions import PUBLISHER, Eligibility, composed, reading, room_for
 from eligo.exchange.graph import GraphError, Role, listed
+from eligo.exchange.ledger import Ledger, Order
 from eligo.exchange.visits import event_of, refuse_ranges, with_publishers
 from eligo.explain import explain
 from eligo.forking import OUTER, fork_lock
@@ -97,7 +97,7 @@ class Exchange:
         if PUBLISHER in multi:
             raise OptionError(f"multi: the attribute {PUBLISHER!r} is the exchange's own and has one value")
         self.limits = Matcher(limits=limits).limits
-        self._desk = Desk(Matcher(index, evaluator, absent, multi, room_for(self.limits), options), self.limits)
+        self._ledger = Ledger(Matcher(index, evaluator, absent, multi, room_for(self.limits), options), self.limits)
         self._lock = fork_lock(self, "_lock", OUTER, _LOST)
         self._local = threading.local()
 
@@ -106,26 +106,26 @@ class Exchange:
     def add_node(self, name: str, role: Role) -> None:
         """Add a publisher, intermediary or advertiser."""
         with self._lock:
-            self._desk.graph.add_node(name, role)
+            self._ledger.graph.add_node(name, role)
 
     def remove_node(self, name: str) -> None:
         """Remove a node that has no edges."""
         with self._lock:
-            self._desk.graph.remove_node(name)
+            self._ledger.graph.remove_node(name)
 
     def connect(self, seller: str, buyer: str, expression: object = "true", *, replace: bool = False) -> None:
         """Let a seller sell to a buyer the visits that satisfy the expression; `replace` changes that of an edge."""
         _, text = reading(expression, self.limits)
         flag("replace", replace)
         with self._lock:
-            link = self._desk.graph.find(seller, buyer)
+            link = self._ledger.graph.find(seller, buyer)
             if link is None:
-                self._desk.graph.connect(seller, buyer, text)
+                self._ledger.graph.connect(seller, buyer, text)
                 return
             if not replace:
                 raise GraphError(f"there is an edge {link} already: replace=True changes its expression")
             if link.number >= 0:
-                self._desk.matcher.add(-1 - link.number, text, replace=True)
+                self._ledger.matcher.add(-1 - link.number, text, replace=True)
             link.expression = text
 
     def disconnect(
@@ -139,31 +139,31 @@ class Exchange:
         """
         one_of("campaigns", campaigns, ("refuse", "reroute", "cancel"))
         with self._lock:
-            link = self._desk.graph.edge(seller, buyer)
-            names = self._desk.bookings.names(link.number) if link.number >= 0 else []
+            link = self._ledger.graph.edge(seller, buyer)
+            names = self._ledger.bookings.names(link.number) if link.number >= 0 else []
             if names and campaigns == "refuse":
                 raise GraphError(
                     f"{listed([*map(repr, names)], 'campaign')} over {link}: cancel first what runs there, or say "
                     "campaigns='reroute' or campaigns='cancel'"
                 )
             if campaigns == "reroute":
-                self._desk.commit(self._desk.rerouted(names, link))
+                self._ledger.commit(self._ledger.rerouted(names, link))
             for name in names if campaigns == "cancel" else ():
-                self._desk.cancel(name)
-            self._desk.graph.disconnect(link)
+                self._ledger.cancel(name)
+            self._ledger.graph.disconnect(link)
             return names
 
     @property
     def nodes(self) -> dict[str, Role]:
         """The nodes with their roles."""
         with self._lock:
-            return dict(self._desk.graph.roles)
+            return dict(self._ledger.graph.roles)
 
     @property
     def edges(self) -> list[Edge]:
         """The edges: of every seller, in the order in which they were connected."""
         with self._lock:
-            return [Edge(link.seller, link.buyer, link.expression, link.campaigns) for link in self._desk.graph]
+            return [Edge(link.seller, link.buyer, link.expression, link.campaigns) for link in self._ledger.graph]
 
     # -- campaigns
 
@@ -195,51 +195,51 @@ class Exchange:
                 row = _arguments(given)
                 name = row["campaign"] = plain_id(row["campaign"])
                 try:
-                    self._desk.check_id(name, next(iter(orders), None))
-                    if name in orders or (name in self._desk.bookings.rules and not replace):
+                    self._ledger.check_id(name, next(iter(orders), None))
+                    if name in orders or (name in self._ledger.bookings.rules and not replace):
                         raise DuplicateRuleError("there is a campaign of that id already: replace=True changes it")
-                    orders[name] = self._desk.checked(**row)
+                    orders[name] = self._ledger.checked(**row)
                 except EligoError as error:
                     error.args = (f"campaign {shown(name)}: {error}", *error.args[1:])
                     raise
-            self._desk.commit(list(orders.values()))
+            self._ledger.commit(list(orders.values()))
 
     def cancel(self, campaign: RuleId) -> None:
         """End a campaign."""
         with self._lock:
-            self._desk.cancel(plain_id(campaign))
+            self._ledger.cancel(plain_id(campaign))
 
     def get(self, campaign: RuleId) -> Campaign:
         """The campaign of that id."""
         with self._lock:
             campaign = plain_id(campaign)
-            rule = self._desk.rule(campaign)
-            path = self._desk.path(rule)
-            weight = self._desk.matcher.get(rule).weight
-            return Campaign(campaign, path[-1], path[0], self._desk.bookings.text(rule), path, weight)
+            rule = self._ledger.rule(campaign)
+            path = self._ledger.path(rule)
+            weight = self._ledger.matcher.get(rule).weight
+            return Campaign(campaign, path[-1], path[0], self._ledger.bookings.text(rule), path, weight)
 
     def path(self, campaign: RuleId) -> tuple[str, ...]:
         """The nodes from the campaign's publisher to its advertiser."""
         with self._lock:
-            return self._desk.path(self._desk.rule(plain_id(campaign)))
+            return self._ledger.path(self._ledger.rule(plain_id(campaign)))
 
     def expression(self, campaign: RuleId) -> str:
         """What a visit to the campaign's publisher has to satisfy: its own expression and those on its path."""
         with self._lock:
-            return render(composed([*self._desk.parts(plain_id(campaign)).values()]))
+            return render(composed([*self._ledger.parts(plain_id(campaign)).values()]))
 
     @property
     def campaigns(self) -> list[RuleId]:
         """The ids of all campaigns, in booking order."""
         with self._lock:
-            return self._desk.bookings.names()
+            return self._ledger.bookings.names()
 
     def __len__(self) -> int:
-        return len(self._desk.bookings.rules)
+        return len(self._ledger.bookings.rules)
 
     def __contains__(self, campaign: object) -> bool:
         campaign = plain_id(campaign)
-        return is_id(campaign) and campaign in self._desk.bookings.rules
+        return is_id(campaign) and campaign in self._ledger.bookings.rules
 
     def __iter__(self) -> Iterator[RuleId]:
         return iter(self.campaigns)
@@ -265,19 +265,19 @@ class Exchange:
         `event` (the row number, int64) and `campaign`, sorted by event and, within one, in booking order.
         """
         while True:
-            tidied = self._desk.bookings.published.tidied
-            view = self._desk.matcher.engine.rules.view
-            seen = self._desk.bookings.published  # after the view: see bookings.py
+            tidied = self._ledger.bookings.published.tidied
+            view = self._ledger.matcher.engine.rules.view
+            seen = self._ledger.bookings.published  # after the view: see bookings.py
             if seen.tidied == tidied:
                 break
         kind = seen.kind
 
         def look_again() -> None:
             nonlocal seen
-            seen = self._desk.bookings.published
+            seen = self._ledger.bookings.published
 
         numbers, names = [], []
-        events = with_publishers(visits, publisher, self._desk.graph.roles)
+        events = with_publishers(visits, publisher, self._ledger.graph.roles)
         for number, ids in view.batch(events, None, None, refuse_ranges, look_again):
             number, row, _ = eligible(number, ids.to_numpy().copy(), seen)
             some, place = np.unique(row, return_inverse=True)
@@ -289,26 +289,26 @@ class Exchange:
     def explain(self, visit: Mapping[str, Any], campaign: RuleId) -> Eligibility:
         """Why a campaign is eligible for a visit to its publisher, or why not: print the result."""
         with self._lock:
-            parts = self._desk.parts(plain_id(campaign))
-        absent, multi = self._desk.matcher.absent, self._desk.matcher.multi
+            parts = self._ledger.parts(plain_id(campaign))
+        absent, multi = self._ledger.matcher.absent, self._ledger.matcher.multi
         return Eligibility(campaign, {what: explain(what, root, visit, absent, multi) for what, root in parts.items()})
 
     def observe(self, visits: Any, publisher: str = "publisher") -> None:
         """Learn from past visits how often each predicate holds; indexes then look at the rarest first."""
-        self._desk.matcher.observe(with_publishers(visits, publisher, self._desk.graph.roles))
+        self._ledger.matcher.observe(with_publishers(visits, publisher, self._ledger.graph.roles))
 
     def stats(self) -> ExchangeStats:
         """Nodes, edges, campaigns, the bytes of their paths, and the figures of the matcher."""
         with self._lock:
-            links = [link for link in self._desk.links if link is not None]
+            links = [link for link in self._ledger.links if link is not None]
             return ExchangeStats(
-                nodes=len(self._desk.graph.roles),
-                edges=len(self._desk.graph),
+                nodes=len(self._ledger.graph.roles),
+                edges=len(self._ledger.graph),
                 edges_with_campaigns=len(links),
                 campaigns=len(self),
                 path_edges=sum(link.campaigns for link in links),
-                path_bytes=self._desk.bookings.published.path.nbytes,
-                **vars(self._desk.matcher.stats()),
+                path_bytes=self._ledger.bookings.published.path.nbytes,
+                **vars(self._ledger.matcher.stats()),
             )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -318,7 +318,7 @@ class Exchange:
         save(self, directory_path("path", path))
 
     def __repr__(self) -> str:
-        nodes = len(self._desk.graph.roles)
+        nodes = len(self._ledger.graph.roles)
         counts = f"{nodes:,} node{'s' * (nodes != 1)}, {len(self):,} campaign{'s' * (len(self) != 1)}"
         return f"<eligo.exchange.Exchange: {counts}>"
 
@@ -326,16 +326,16 @@ class Exchange:
 
     def _found(self, publisher: str, visit: Mapping[str, Any]) -> tuple[Published, I64, F64]:
         """The bookings as they were, the rows of those that are eligible, and their weights."""
-        self._desk.graph.role(publisher, "publisher")
+        self._ledger.graph.role(publisher, "publisher")
         buffer: EventBuffer | None = getattr(self._local, "buffer", None)
         if buffer is None:
             buffer = self._local.buffer = EventBuffer()
         event = event_of(publisher, visit)
         while True:
-            tidied = self._desk.bookings.published.tidied
-            rules, weights = self._desk.matcher.engine.rules.view.weighted(event, buffer)
+            tidied = self._ledger.bookings.published.tidied
+            rules, weights = self._ledger.matcher.engine.rules.view.weighted(event, buffer)
             refuse_ranges(buffer)
-            seen = self._desk.bookings.published  # after the view: see bookings.py
+            seen = self._ledger.bookings.published  # after the view: see bookings.py
             if seen.tidied == tidied:
                 break
         _, rows, place = eligible(np.zeros(len(rules), np.int64), rules, seen)

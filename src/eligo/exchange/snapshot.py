@@ -83,19 +83,19 @@ def _save(exchange: Exchange, directory: Path, token: str) -> None:
 
     try:
         with exchange._lock:
-            desk = exchange._desk
-            desk.matcher.save(directory / f"rules-{token}")
-            campaigns = _encoded(desk.bookings.columns(), desk.kind)
+            ledger = exchange._ledger
+            ledger.matcher.save(directory / f"rules-{token}")
+            campaigns = _encoded(ledger.bookings.columns(), ledger.kind)
             content = Content(
                 eligo=__version__,
                 token=token,
                 checksum=zlib.crc32(campaigns),
                 limits=exchange.limits,
-                kind=desk.kind.__name__ if desk.kind is not None else "",
-                next_rule=desk.bookings.next_rule,
-                next_order=desk.bookings.next_order,
-                nodes=desk.graph.roles,
-                edges=tuple((link.seller, link.buyer, link.expression, link.number) for link in desk.graph),
+                kind=ledger.kind.__name__ if ledger.kind is not None else "",
+                next_rule=ledger.bookings.next_rule,
+                next_order=ledger.bookings.next_order,
+                nodes=ledger.graph.roles,
+                edges=tuple((link.seller, link.buyer, link.expression, link.number) for link in ledger.graph),
             )
             raw = msgspec.json.encode(content)
         write_through(directory / f"campaigns-{token}.arrow", campaigns)
@@ -111,8 +111,8 @@ def _save(exchange: Exchange, directory: Path, token: str) -> None:
 
 def open_exchange(path: str | PathLike[str], *, verify: bool = True) -> Exchange:
     """The exchange that was saved there. `verify` compares the checksums of all that is mapped."""
-    from eligo.exchange.desk import Desk
     from eligo.exchange.exchange import Exchange
+    from eligo.exchange.ledger import Ledger
 
     directory = directory_path("path", path)
     flag("verify", verify)
@@ -126,21 +126,21 @@ def open_exchange(path: str | PathLike[str], *, verify: bool = True) -> Exchange
         raise SnapshotError(f"{directory}: damaged, {error}") from None
     if zlib.crc32(campaigns) != content.checksum:
         raise SnapshotError(f"{directory}: damaged, the checksum of its campaigns is wrong; make the snapshot again")
-    desk = Desk(matcher, content.limits)
+    ledger = Ledger(matcher, content.limits)
     for name, role in content.nodes.items():
-        desk.graph.add_node(name, role)
+        ledger.graph.add_node(name, role)
     for seller, buyer, expression, number in content.edges:
-        _place(desk.links, desk.graph.connect(seller, buyer, expression), number)
-    desk.free = [number for number, link in enumerate(desk.links) if link is None]
-    desk.kind = {"int": int, "str": str}.get(content.kind)
+        _place(ledger.links, ledger.graph.connect(seller, buyer, expression), number)
+    ledger.free = [number for number, link in enumerate(ledger.links) if link is None]
+    ledger.kind = {"int": int, "str": str}.get(content.kind)
     columns = _decoded(campaigns)
-    for number, count in enumerate(np.bincount(columns["path"], minlength=len(desk.links)).tolist()):
-        link = desk.links[number]
+    for number, count in enumerate(np.bincount(columns["path"], minlength=len(ledger.links)).tolist()):
+        link = ledger.links[number]
         if link is not None:
             link.campaigns = count
-    desk.bookings.restore(columns, content.next_rule, content.next_order, len(desk.links))
+    ledger.bookings.restore(columns, content.next_rule, content.next_order, len(ledger.links))
     exchange = Exchange(limits=content.limits)
-    exchange._desk = desk
+    exchange._ledger = ledger
     return exchange
 
 

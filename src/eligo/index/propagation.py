@@ -20,10 +20,10 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer, locate
 from eligo.index.base import ArrayIndex, Scratch
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, leading, no_sight, see
 from eligo.index.postings import space_bases
-from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
-from eligo.index.scan import unlikeliness
+from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 
 _OWN = ("space_base", "equal_offsets", "range_start", "range_code", "range_word", "range_offsets")

@@ -95,7 +95,8 @@ def _value(value: Any, names: list[str], called: Callable[[FunctionType], bytes]
     if isinstance(value, FunctionType) and value.__module__.startswith("eligo"):
         return called(value)
     if isinstance(value, type) and hasattr(value, "kernel_fields"):
-        return f"handle {value.__qualname__} {value.kernel_fields}".encode()
+        # Machine code that makes one looks for the class by its name.
+        return f"handle {value.__module__}.{value.__qualname__} {value.kernel_fields}".encode()
     if isinstance(value, Type):
         return str(value).encode()
     if isinstance(value, type | FunctionType | BuiltinFunctionType | np.ufunc):

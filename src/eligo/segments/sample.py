@@ -17,7 +17,7 @@ from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
 from eligo.compile.strings import Strings
 from eligo.forking import INNER, fork_lock
-from eligo.index.scan import unlikeliness
+from eligo.index.selectivity import unlikeliness
 from eligo.jit import kernel
 from eligo.segments.encoding import as_events, encoded_slices
 

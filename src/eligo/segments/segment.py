@@ -22,7 +22,7 @@ from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.index.base import Index
-from eligo.index.scan import likelihood
+from eligo.index.selectivity import likelihood
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.options import Value, own
 from eligo.segments.rule_table import RuleTable, join_rule_tables

@@ -23,7 +23,7 @@ from eligo.spark.published import Published, versions
 from eligo.spark.session import local_session
 from eligo.spark.sql import register
 from eligo.spark.update import compact_rules, update_rules
-from eligo.store.sweep import sweep
+from eligo.store.gc import sweep
 
 if TYPE_CHECKING:
     from eligo.spark.redis_source import RedisStreams as RedisStreams

@@ -24,8 +24,8 @@ from eligo.spark.event_columns import Path, Sent, is_bare, sent_columns, type_at
 from eligo.spark.match import VERSION, begin_plan, check_options, locate_attributes, matched, session_of
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.row_groups import File, Files, as_type, cut, unreadable
-from eligo.spark.rule_sets import facts
 from eligo.spark.variant import is_variant, variant_type
+from eligo.spark.worker_cache import facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession

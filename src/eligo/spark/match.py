@@ -32,9 +32,9 @@ from eligo.spark.event_columns import (
     sent_columns,
 )
 from eligo.spark.preflight import check_once, folder_of
-from eligo.spark.rule_sets import Facts, Source, facts, look_aside
 from eligo.spark.shards import matched_by, spread
 from eligo.spark.worker import Plan
+from eligo.spark.worker_cache import Facts, Source, facts, look_aside
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession

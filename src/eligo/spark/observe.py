@@ -1,6 +1,6 @@
 """`observe`: learn from past events how often values come, and build the indexes anew with it.
 
-    events ─ a tally an attribute and partition (tally.py) ─ merged by attribute ─ statistics-<hash>.parquet
+    events ─ a tally an attribute and partition (value_counts.py) ─ merged by attribute ─ statistics-<hash>.parquet
     every segment of the newest version ─ its index and labels built anew, a task each ─ a new version
 
 Others may publish while events are counted. The table stays with the rule set: later compilations and compactions use
@@ -29,8 +29,8 @@ from eligo.spark.event_columns import few, locate, sent_columns, variant_depth
 from eligo.spark.jobs import REPORT_DDL, report, reports, run_tasks
 from eligo.spark.preflight import check_once
 from eligo.spark.published import Published, published
-from eligo.spark.tally import Tally, unpacked
 from eligo.spark.update import next_version, versioned_folder
+from eligo.spark.value_counts import Tally, unpacked
 from eligo.store.arrays import map_arrays, write_arrays
 from eligo.store.opening import open_held
 from eligo.store.publish import Staging, publish, publishing

@@ -30,7 +30,7 @@ from eligo.compile.unusable import UnusableValuesError
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import View
 from eligo.segments.view import SegmentsView
-from eligo.spark.portions import Found
+from eligo.spark.batch_limits import Found
 from eligo.spark.set_aside import ids_naming
 
 log = logging.getLogger("eligo.spark")

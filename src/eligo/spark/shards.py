@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from eligo.errors import OptionError
 from eligo.spark import worker
 from eligo.spark.event_columns import few, quoted
-from eligo.spark.rule_sets import Facts
 from eligo.spark.worker import Plan
+from eligo.spark.worker_cache import Facts
 
 if TYPE_CHECKING:
     import pyarrow as pa

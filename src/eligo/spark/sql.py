@@ -28,9 +28,9 @@ from eligo.spark.arguments import check_session
 from eligo.spark.event_columns import Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of
 from eligo.spark.row_groups import inner
-from eligo.spark.rule_sets import Source, manifest_hash, opened
 from eligo.spark.variant import is_variant
 from eligo.spark.worker import Plan, answers
+from eligo.spark.worker_cache import Source, manifest_hash, opened
 from eligo.store.versions import hold, is_versioned
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from eligo.spark.event_columns import Path, column_names, is_bare, quoted, sent_
 from eligo.spark.files import arrow_type
 from eligo.spark.match import VERSION, answer_schema, begin_plan, locate_attributes
 from eligo.spark.objects import BARE
-from eligo.spark.rule_sets import facts
 from eligo.spark.sql import TABLE, place_of
 from eligo.spark.variant import is_variant
 from eligo.spark.worker import Plan
+from eligo.spark.worker_cache import facts
 
 _ROWS: Final = 4096  # matched at a time
 _USE: Final = f"{TABLE}(TABLE(events), '/shared/rules')"

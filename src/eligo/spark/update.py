@@ -22,10 +22,10 @@ import msgspec
 from eligo.arguments import flag, one_of
 from eligo.compile.signature import BUCKETS
 from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
-from eligo.spark import changes, compacting
+from eligo.spark import changes, compact
 from eligo.spark.arguments import check_frame, check_session
 from eligo.spark.changes import Changed
-from eligo.spark.compacting import Renumbering
+from eligo.spark.compact import Renumbering
 from eligo.spark.compile import shards_of
 from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
 from eligo.spark.preflight import check_once, folder_of
@@ -201,10 +201,10 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
         version = parent.version
         check_once(session, folder, writing=True)
         ranges, parts = shards_anew(parent), len(parent.parts)
-        used = run_tasks(session, parts, lambda part: compacting.used(folder, version, staged, part))
-        (line,) = run_tasks(session, 1, lambda _: compacting.renumber(folder, version, staged, used))
+        used = run_tasks(session, parts, lambda part: compact.used(folder, version, staged, part))
+        (line,) = run_tasks(session, 1, lambda _: compact.renumber(folder, version, staged, used))
         tables = msgspec.json.decode(line, type=Renumbering)
-        lines = run_tasks(session, len(ranges), lambda i: compacting.compact(folder, version, staged, *ranges[i]))
+        lines = run_tasks(session, len(ranges), lambda i: compact.compact(folder, version, staged, *ranges[i]))
         shards, naming = shards_of(lines)
         if sum(part.rules for part in shards) != parent.rules:
             raise SnapshotError(

@@ -33,15 +33,15 @@ from numpy.typing import NDArray
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import I64
 from eligo.errors import SnapshotError
+from eligo.spark.batch_limits import Found, Pace, by_event, bytes_by_row, cuts
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
 from eligo.spark.memory import give_back, keep_little
 from eligo.spark.objects import bare
 from eligo.spark.partial_events import ROW, Names, found_in
-from eligo.spark.portions import Found, Pace, by_event, bytes_by_row, cuts
 from eligo.spark.row_groups import Files
-from eligo.spark.rule_sets import Open, Source, opened
 from eligo.spark.variant import attribute_column
+from eligo.spark.worker_cache import Open, Source, opened
 
 RANKED: Final = "ranked"
 ASIDE: Final = "eligo_set_aside"

@@ -5,7 +5,7 @@
     3  data/              the files take their place
     4  versions/<m>.json  the manifest, linked under a number that was never used
     5  CURRENT            replaced: from here on readers take the new version
-    6                     old versions that nobody reads, and what dead jobs left, are swept away (sweep.py)
+    6                     old versions that nobody reads, and what dead jobs left, are swept away (gc.py)
 
 A crash before 5 leaves the old version current and files that no version names; the next publisher removes a manifest
 above CURRENT, a sweep the rest. A crash after 5 leaves the new version, whole. Whoever lost the answer may publish the
@@ -33,9 +33,9 @@ from eligo.compile.compiled import Arrays
 from eligo.errors import SnapshotError
 from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.files import lock, sync_directory, turn, write_through
+from eligo.store.gc import GRACE, is_due, remove_staging, remove_unpublished, sweep
 from eligo.store.manifest import sealed
 from eligo.store.snapshot import MANIFEST
-from eligo.store.sweep import GRACE, is_due, remove_staging, remove_unpublished, sweep
 from eligo.store.versions import (
     CURRENT,
     DATA,

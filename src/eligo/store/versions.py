@@ -2,7 +2,7 @@
 
     rules.eligo/
       CURRENT                      the version that new readers take, and the checksum of these digits; see below
-      publish.lock                 locked by who publishes or sweeps (publish.py, sweep.py)
+      publish.lock                 locked by who publishes or sweeps (publish.py, gc.py)
       versions/<20 digits>.json    the manifest of a version; never changed; its readers lock it together
       data/                        files named by their content, each of one or more versions
         strings-<hash>.bin         dictionary of a version, complete

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.test_evaluators import compiled, holds
 
-from eligo.compile.labels import dewey_components, label_intervals
 from eligo.evaluate.interval import covered
+from eligo.evaluate.labels import dewey_components, label_intervals
 from eligo.evaluate.registry import EVALUATORS
 
 Interval = tuple[int, int]

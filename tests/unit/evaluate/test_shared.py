@@ -10,9 +10,9 @@ from tests.unit.test_evaluators import holds, tree
 
 import eligo
 from eligo.compile.compiled import Compiled, concatenate
-from eligo.compile.sharing import share
 from eligo.evaluate.leaves import EVERYTHING
 from eligo.evaluate.shared import Shared
+from eligo.evaluate.sharing import share
 
 NONE = np.zeros(0, np.uint8)
 

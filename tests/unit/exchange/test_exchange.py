@@ -89,25 +89,25 @@ def test_of_paths_alike_the_one_connected_first_is_taken() -> None:
 def test_an_edge_is_one_rule_however_many_campaigns_use_it(exchange: Exchange) -> None:
     exchange.book_many((f"c{n}", "A" if n % 2 else "B", "P" if n % 3 else "Q", f"age = {n % 5}") for n in range(200))
     assert exchange.stats().edges_with_campaigns == 6
-    assert len(exchange._desk.matcher) == 206
+    assert len(exchange._ledger.matcher) == 206
     visit = {"gender": "Male", "category": "Sports", "age": 4, "country": "US"}
     before = exchange.eligible("Q", visit)
     assert len(before) > 10
     exchange.connect("X", "Y", "category = 'News'", replace=True)
-    assert len(exchange._desk.matcher) == 206
+    assert len(exchange._ledger.matcher) == 206
     assert exchange.eligible("Q", visit) == []
     assert exchange.eligible("Q", {**visit, "category": "News"}) == before
     assert exchange.stats().path_bytes == 4 * exchange.stats().path_edges
 
 
 def test_edges_without_campaigns_are_no_rules(exchange: Exchange) -> None:
-    assert len(exchange._desk.matcher) == 0
+    assert len(exchange._ledger.matcher) == 0
     exchange.book("b", "B", "Q", "true")
-    assert len(exchange._desk.matcher) == 4
+    assert len(exchange._ledger.matcher) == 4
     exchange.connect("P", "A", "category = 'Sports'", replace=True)
-    assert len(exchange._desk.matcher) == 4
+    assert len(exchange._ledger.matcher) == 4
     exchange.cancel("b")
-    assert len(exchange._desk.matcher) == 0
+    assert len(exchange._ledger.matcher) == 0
 
 
 def test_other_publishers_are_not_looked_at(exchange: Exchange) -> None:
@@ -171,7 +171,7 @@ def test_what_the_matcher_refuses_leaves_nothing_behind(
     exchange: Exchange, monkeypatch: pytest.MonkeyPatch, many: bool
 ) -> None:
     exchange.book("a", "A", "P", "true")
-    matcher = exchange._desk.matcher
+    matcher = exchange._ledger.matcher
     add = matcher.add
 
     def full(*_: object, **__: object) -> None:
@@ -189,7 +189,7 @@ def test_what_the_matcher_refuses_leaves_nothing_behind(
     exchange.book_many(bookings)
     visit = {"country": "US", "gender": "Female", "category": "x", "age": 3}
     assert exchange.eligible("Q", visit) == [name for name, *_ in bookings]
-    assert len(exchange._desk.links) == 4
+    assert len(exchange._ledger.links) == 4
 
 
 def test_limits_are_those_of_the_exchange() -> None:
@@ -358,12 +358,12 @@ def test_wrong_use_is_told_and_changes_nothing(exchange: Exchange, wrong: Any, k
     exchange.book("c", "B", "P", "true")
     exchange.book("d", "A", "P", "true", ["P", "X", "Y", "A"])
     exchange.book("e", "B", "Q", "true")
-    before = exchange.nodes, exchange.edges, [exchange.get(name) for name in exchange], len(exchange._desk.matcher)
+    before = exchange.nodes, exchange.edges, [exchange.get(name) for name in exchange], len(exchange._ledger.matcher)
     with pytest.raises(kind, match=reason) as caught:
         wrong(exchange)
     assert isinstance(caught.value, eligo.EligoError)
     assert before == (
-        exchange.nodes, exchange.edges, [exchange.get(name) for name in exchange], len(exchange._desk.matcher)
+        exchange.nodes, exchange.edges, [exchange.get(name) for name in exchange], len(exchange._ledger.matcher)
     )  # fmt: skip
 
 
@@ -385,9 +385,9 @@ def test_a_long_life_leaves_no_rows_behind(exchange: Exchange) -> None:
         exchange.book(f"c{n % 7}", "A", "P", f"age = {n}", replace=True)
         exchange.book("b", "B", "Q", "true")
         exchange.cancel("b")
-    assert len(exchange._desk.bookings.published.rule) < 200
-    assert len(exchange._desk.links) <= 4
-    assert len(exchange._desk.matcher) == 8
+    assert len(exchange._ledger.bookings.published.rule) < 200
+    assert len(exchange._ledger.links) <= 4
+    assert len(exchange._ledger.matcher) == 8
     assert exchange.eligible("P", {"category": "News", "age": 599}) == [f"c{599 % 7}"]
     assert exchange.campaigns == [f"c{n}" for n in range(7)]
 
@@ -441,8 +441,8 @@ def test_a_campaign_that_moves_while_it_is_asked_for_is_found(monkeypatch: pytes
     def meanwhile(buffer: object) -> None:
         monkeypatch.setattr(exchange_module, "refuse_ranges", real)
         exchange.book("moves", "A", "P", "a in (1, 2)", replace=True)
-        before = exchange._desk.bookings.published.tidied
-        while exchange._desk.bookings.published.tidied == before:
+        before = exchange._ledger.bookings.published.tidied
+        while exchange._ledger.bookings.published.tidied == before:
             exchange.book("other", "A", "P", "z = 1", replace=True)
         real(buffer)  # type: ignore[arg-type]
 

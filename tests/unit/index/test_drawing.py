@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from eligo.compile.strings import Strings
-from eligo.index.be_tree.drawing import Part, drawn, measure, top, values_of
+from eligo.index.be_tree.draw import Part, drawn, measure, top, values_of
 from eligo.index.be_tree.nodes import CLUSTERS, DEAD, LEAF, PARTITIONS, ROWS, SHAPE
 from eligo.index.be_tree.tree import BeTree
 from eligo.index.dynamic.line import BOOLEAN, NUMBER, STRING, TIME

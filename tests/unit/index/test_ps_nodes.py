@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eligo.index.dynamic.heap import FREE, USED
+from eligo.index.dynamic.allocator import FREE, USED
 from eligo.index.ps_tree.borders import add_border, drop_border, fill, paint, tidy_border
 from eligo.index.ps_tree.nodes import LAST, LOW, build_tree, free_tree, locate, stretch
 from eligo.index.ps_tree.pools import Pools
@@ -31,8 +31,8 @@ from eligo.index.ps_tree.spaces import (
     predicates_of,
     space_at,
 )
-from eligo.index.ps_tree.texts import DEEPEST, cut_text, locate_text, slice_at
-from eligo_lab.intervals.locating import located
+from eligo.index.ps_tree.string_trie import DEEPEST, cut_text, locate_text, slice_at
+from eligo_lab.intervals.locate import located
 
 patient = settings(deadline=None)
 LINE = 0

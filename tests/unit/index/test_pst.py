@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import eligo
-from eligo.index.dynamic.heap import USED
-from eligo.index.ps_tree.family import PsIndex
+from eligo.index.dynamic.allocator import USED
+from eligo.index.ps_tree.base import PsIndex
 from eligo.index.ps_tree.pools import BY_DEPTH, COPIES, KEYS, MOVED, ROWS, Pools
 from eligo.language import parse
 from eligo.language.reference import matches, multi_valued

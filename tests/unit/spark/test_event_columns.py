@@ -10,7 +10,7 @@ import pytest
 
 from eligo.spark.event_columns import leaves_of, locate, sent_columns
 from eligo.spark.objects import BARE, bare
-from eligo.spark.rule_sets import Source, _unaskable
+from eligo.spark.worker_cache import Source, _unaskable
 
 types = pytest.importorskip("pyspark.sql.types")
 

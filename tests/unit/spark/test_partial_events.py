@@ -15,8 +15,8 @@ import eligo
 from eligo.compile.unusable import UnusableValuesError
 from eligo.spark import partial_events, worker
 from eligo.spark.partial_events import ROW, found_in
-from eligo.spark.rule_sets import Source, manifest_hash
 from eligo.spark.worker import Plan
+from eligo.spark.worker_cache import Source, manifest_hash
 
 pytest.importorskip("pyspark")
 

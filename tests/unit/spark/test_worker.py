@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import eligo
-from eligo.spark import portions, worker
-from eligo.spark.rule_sets import Source, manifest_hash
+from eligo.spark import batch_limits, worker
 from eligo.spark.worker import Plan
+from eligo.spark.worker_cache import Source, manifest_hash
 
 
 @pytest.mark.parametrize("index", ["auto", "be-tree"])
@@ -29,7 +29,7 @@ def test_every_event_has_its_row(
         for x in range(14_000)
     }
     for most in (1 << 20, 100):
-        monkeypatch.setattr(portions, "MATCHES", most)
+        monkeypatch.setattr(batch_limits, "MATCHES", most)
         plan = Plan(source, ("id",), (("x", 1),), 2, "array", False, top_k=top_k)
         found = pa.Table.from_batches(list(worker.run(plan, iter([batch]))))
         assert found["id"].to_pylist() == list(range(14_000))

@@ -10,8 +10,8 @@ import pytest
 import eligo
 from eligo.cli.files import is_snapshot
 from eligo.store import opening
+from eligo.store.gc import sweep
 from eligo.store.opening import open_held
-from eligo.store.sweep import sweep
 from eligo.store.tables import TabledRules
 from unit.store.making import Maker
 

@@ -12,9 +12,9 @@ import pytest
 
 import eligo
 from eligo.store import publish as publishing_module
+from eligo.store.gc import is_due, sweep
 from eligo.store.opening import open_held
 from eligo.store.publish import Staging, publish, publishing
-from eligo.store.sweep import is_due, sweep
 from eligo.store.versions import Content, current_version, hold, is_versioned, manifest_path, version_numbers, versions
 from unit.store.making import Maker
 

@@ -28,7 +28,7 @@ from eligo.compile.conjunctions import build_conjunctions
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.writing import rows_of
+from eligo.index.dynamic.row_encoder import rows_of
 from eligo.index.native import NativeIndex
 from eligo.index.registry import INDEXES
 from eligo.index.scan import Scan

@@ -48,7 +48,7 @@ from eligo.index.ps_tree.spaces import (
     predicates_of,
     space_at,
 )
-from eligo.index.ps_tree.texts import close_layers, isolate, slice_at
+from eligo.index.ps_tree.string_trie import close_layers, isolate, slice_at
 from eligo.language.render import render
 from eligo.language.tree import Predicate, Value
 from eligo.language.values import (

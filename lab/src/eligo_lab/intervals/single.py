@@ -1,6 +1,6 @@
 """PS-Tree by itself (the PS-Tree paper §4, Table 3): closed intervals of int64, and which of them hold a point.
 
-    point ─▶ inner nodes (nodes.py, many points at once: locating.py) ─▶ its space
+    point ─▶ inner nodes (nodes.py, many points at once: locate.py) ─▶ its space
                  ─▶ how many intervals cover the space: a counter
                  ─▶ which ones: the lists of the window that the space lies in (windows.py)
 
@@ -18,19 +18,19 @@ import numpy as np
 
 from eligo.compile.compiled import I32, I64
 from eligo.errors import DuplicateRuleError, LimitError, UnknownRuleError
-from eligo.index.dynamic.halves import lower, upper
-from eligo.index.dynamic.heap import FREE, USED, no_blocks
-from eligo.index.dynamic.pool import prefetch, with_room, zeros
+from eligo.index.dynamic.allocator import FREE, USED, no_blocks
+from eligo.index.dynamic.growable import prefetch, with_room, zeros
+from eligo.index.dynamic.int_pair import lower, upper
 from eligo.index.ps_tree.nodes import (
     LAST,
     build_tree,
 )
 from eligo.index.ps_tree.pools import Pools
 from eligo.jit import kernel
-from eligo_lab.intervals.dividing import divide, fill_lists, list_sizes, make_windows
+from eligo_lab.intervals.divide import divide, fill_lists, list_sizes, make_windows
 from eligo_lab.intervals.heap import ends
 from eligo_lab.intervals.intervals import delete_interval, insert_interval
-from eligo_lab.intervals.locating import TOGETHER, located, position
+from eligo_lab.intervals.locate import TOGETHER, located, position
 from eligo_lab.intervals.windows import (
     FEW,
     LINE,

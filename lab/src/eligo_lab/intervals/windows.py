@@ -24,15 +24,15 @@ A window takes in spaces as long as there are no more bounds in it than interval
 looked at for a point is of the order of what is found; there are at most twice as many ends as intervals, and those
 that go through a window are no more than the bounds up to the next one: all lists together are linear in the number of
 intervals, however wide these are (Chazelle, Filtering Search, 1986), unless MOST spaces are too few for a window. What
-no longer fits is divided anew (dividing.py).
+no longer fits is divided anew (divide.py).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.halves import lower, pair, upper
-from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.spaces import space_at
 from eligo.jit import handle, inline, kernel
 

@@ -26,10 +26,10 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer, locate
 from eligo.index.base import ArrayIndex, Scratch
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import FAILS, HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
 from eligo.index.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings, space_bases
-from eligo.index.roster import ROSTER_ARRAYS, Roster, build_roster, verify
-from eligo.index.scan import unlikeliness
+from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 
 UNCOUNTED = 255

@@ -30,10 +30,10 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer, locate
 from eligo.index.base import ArrayIndex, Scratch
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
 from eligo.index.postings import space_bases
-from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
-from eligo.index.scan import unlikeliness
+from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo.options import Option
 from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored

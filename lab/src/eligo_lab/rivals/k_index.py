@@ -24,7 +24,7 @@ from eligo.compile.events import EventBuffer, locate
 from eligo.index.base import ArrayIndex, Scratch
 from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, attribute_of, build_checks, glance, no_sight, see
 from eligo.index.postings import LEFT_OUT, REQUIRED, enumerable, item_postings, space_bases
-from eligo.index.scan import unlikeliness
+from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 
 _OWN = (

@@ -28,9 +28,9 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.checks import build_checks, no_sight, see
-from eligo.index.roster import ROSTER_ARRAYS, Roster, roster_of, verify
-from eligo.index.scan import unlikeliness
+from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.op_lists import (
     BETWEEN,

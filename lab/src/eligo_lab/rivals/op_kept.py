@@ -25,9 +25,9 @@ from numba.extending import intrinsic
 from eligo.compile.compiled import grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
+from eligo.index.candidates import make_roster_handle
 from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, build_checks
-from eligo.index.roster import make_roster_handle
-from eligo.index.scan import unlikeliness
+from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.op_index import OWN, OpIndexScratch, op_match_one
 from eligo_lab.rivals.op_lists import (

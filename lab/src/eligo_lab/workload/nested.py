@@ -4,7 +4,7 @@ Its authors (SIGMOD 2021) had 1,390,000 expressions of depth 9 or less over 122 
 what many of them have in common. The expressions are not public. Here parts recur by a Zipf law, at every level:
 
     conjunctions   1 to 3 predicates: =, in, ranges, few exclusions; attributes and values skewed
-    inner nodes    AND and OR in turn; children come from the pools of lower levels, or are fresh: `thicket.py`
+    inner nodes    AND and OR in turn; children come from the pools of lower levels, or are fresh: `shared_trees.py`
     rules          a root of their own over such children, or a whole node of a pool
     events         each attribute is there or not, apart from the others; values by the same law as in the rules
 
@@ -29,7 +29,7 @@ from eligo_lab.workload.deriving import draw_attributes
 from eligo_lab.workload.draft import AT_LEAST, AT_MOST, BETWEEN, EQUAL, IN, NOT_IN, UNEQUAL, Draft
 from eligo_lab.workload.events import EventDraft, match_probability
 from eligo_lab.workload.lower import same_predicates
-from eligo_lab.workload.thicket import Thicket, filled, shaped
+from eligo_lab.workload.shared_trees import Thicket, filled, shaped
 from eligo_lab.workload.tree_kernels import drawn
 
 _SIZES = np.array([0.0, 0.25, 0.7, 1.0])  # conjunctions of at most that many predicates

@@ -20,7 +20,7 @@ from eligo.index.be_tree.nodes import (
     UP,
     WORDS,
 )
-from eligo.index.dynamic.halves import lower, pair, upper
+from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
 

@@ -17,7 +17,7 @@
     crown       the root's p-directory by key: top bucket + 1, or 0
     l-node      rows (dynamic/rows.py) without gaps, in a block of `words`
     by key      popular: expressions that have it; seen: events, of those watched; least, most: values that rules name;
-                trust: by how much its rank was too good, and what adjusting.py gathers to tell: expected, wasted
+                trust: by how much its rank was too good, and what adapt.py gathers to tell: expected, wasted
 
 Buckets of one p-node are a trie over coordinates. The paper cuts a bucket in halves; so do we, but a half in which all
 expressions lie in one of its own halves is skipped, or the values 0 … 47 would hang below sixty empty levels.
@@ -31,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import F64, I32, I64, Arrays, mixed
-from eligo.index.dynamic.pool import with_room
+from eligo.index.dynamic.growable import with_room
 from eligo.jit import handle, inline, kernel
 
 PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6, 7

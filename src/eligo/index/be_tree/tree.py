@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
-from eligo.index.be_tree.adjusting import EXPLORATION, RECYCLING, REINSERTION, adjust_tree
-from eligo.index.be_tree.drawing import drawn, measure
-from eligo.index.be_tree.growing import foresee_rows, insert_rows
-from eligo.index.be_tree.matching import observe_events, search_many
+from eligo.index.be_tree.adapt import EXPLORATION, RECYCLING, REINSERTION, adjust_tree
+from eligo.index.be_tree.delete import copy_row, delete_rows, mark_rows
+from eligo.index.be_tree.draw import drawn, measure
+from eligo.index.be_tree.insert import foresee_rows, insert_rows
 from eligo.index.be_tree.nodes import (
     ATTRIBUTES,
     CHOOSES,
@@ -33,9 +33,9 @@ from eligo.index.be_tree.nodes import (
     WORDS,
     Pools,
 )
-from eligo.index.be_tree.shrinking import copy_row, delete_rows, mark_rows
-from eligo.index.dynamic.pool import release
-from eligo.index.dynamic.pooled import PooledIndex, PooledScratch, largest_and_highest
+from eligo.index.be_tree.search import observe_events, search_many
+from eligo.index.dynamic.growable import release
+from eligo.index.dynamic.pooled_index import PooledIndex, PooledScratch, largest_and_highest
 from eligo.options import Option
 
 POLICY = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.halves import upper
-from eligo.index.dynamic.heap import give_block, take_block
+from eligo.index.dynamic.allocator import give_block, take_block
+from eligo.index.dynamic.int_pair import upper
 from eligo.index.ps_tree.nodes import (
     FULL,
     LAST,

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import mixed
-from eligo.index.dynamic.halves import lower, pair, upper
-from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.lines import is_range
 from eligo.index.ps_tree.pools import ACCESSES, KEYS, SLOTS, hashed
 from eligo.index.ps_tree.postings import new_posting

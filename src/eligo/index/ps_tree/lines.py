@@ -9,7 +9,7 @@ that some rule names would cut all ranges across it, and their rules would have 
     WHOLE, FLOAT, TIME,         half the place on the short line (dynamic/line.py);    values that rules name
     BOOLEAN, NAMED              ordered bits of a float; microseconds; 0, 1 or 2; number of a string
     …_FINE, …_COARSE            as above, of numbers and times                         ranges (spaces.py)
-    TEXT                        the string itself, in layers of seven bytes (texts.py) ranges
+    TEXT                        the string itself, in layers of seven bytes (string_trie.py) ranges
 
 Most ranges are wide and a few are narrow. Narrow ones go to a fine line with many spaces, others to a coarse one with
 few, so that a rule has few spaces on either.
@@ -26,7 +26,7 @@ import numpy as np
 from eligo.compile import codes
 from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TOP, is_own_place
 from eligo.index.dynamic.line import TIME as TIMES
-from eligo.index.dynamic.rows import (
+from eligo.index.dynamic.packed_predicate import (
     AMONG,
     ASK,
     DISTANCES,

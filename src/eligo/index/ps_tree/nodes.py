@@ -16,7 +16,7 @@ is built anew as a table, together with the tables above it that have doubled si
 positions makes the tree deep. `count` is of borders, about: it decides when to build, and nothing else.
 
     cell      of a line: where its root link lies. From 0 on: root[cell], of an attribute's line; below: the second half
-              of the last word of space ~cell, which stands for a layer of strings (texts.py)
+              of the last word of space ~cell, which stands for a layer of strings (string_trie.py)
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import grown
-from eligo.index.dynamic.halves import lower, pair, upper
-from eligo.index.dynamic.heap import give_block, take_block
+from eligo.index.dynamic.allocator import give_block, take_block
+from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.dynamic.line import leading_zeros
 from eligo.jit import inline, kernel
 

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64, Arrays
-from eligo.index.dynamic.heap import USED, no_blocks
-from eligo.index.dynamic.pool import with_room
+from eligo.index.dynamic.allocator import USED, no_blocks
+from eligo.index.dynamic.growable import with_room
 from eligo.jit import handle, inline, kernel
 
 FORMS = 16  # lines that an attribute may have
@@ -49,7 +49,7 @@ WANTED = 18  # words that the row needs which was not inserted for want of them
 _SLOTS = 128  # of keys, that are free before there is room made for more
 _SLACK = 1 << 18  # words that moving what others have may take; where there is little, some times that
 _BORDER = 80  # words of inner nodes that a value, with a border on either side of it, takes at most
-_LAYERS = 100  # spaces that cutting a line at two strings makes at most, of all layers together (texts.py)
+_LAYERS = 100  # spaces that cutting a line at two strings makes at most, of all layers together (string_trie.py)
 
 KEPT = (
     "root", "tree", "tree_heads", "space", "posting", "extra", "uses", "words", "heads", "slots", "where", "access",

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
 from eligo.index.dynamic.content import mark_row
-from eligo.index.dynamic.halves import lower, pair, upper
-from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
-from eligo.index.dynamic.rows import check_words, first_check, is_plain_check, row_words, use_words
+from eligo.index.dynamic.int_pair import lower, pair, upper
+from eligo.index.dynamic.packed_predicate import check_words, first_check, is_plain_check, row_words, use_words
 from eligo.index.ps_tree.pools import ACCESSES, HIGHEST, SIGNATURES, SPACES
 from eligo.jit import inline, kernel
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from eligo.compile.compiled import I64
-from eligo.index.dynamic.pooled import PooledScratch
-from eligo.index.ps_tree.bloom_matching import make_work, search_many
-from eligo.index.ps_tree.family import PsIndex
+from eligo.index.dynamic.pooled_index import PooledScratch
+from eligo.index.ps_tree.base import PsIndex
+from eligo.index.ps_tree.bloom_search import make_work, search_many
 from eligo.index.ps_tree.pools import ATTRIBUTES, BY_DEPTH, COPIES, FORMS, HIGHEST, Pools
 from eligo.options import Option
 
@@ -36,7 +36,7 @@ class BloomScratch(PooledScratch):
 
 
 class PstBloom(PsIndex):
-    """Lists and signatures of spaces; blooming.py and signatures.py draw them."""
+    """Lists and signatures of spaces; bloom_insert.py and signatures.py draw them."""
 
     name = "pst-bloom"
     summary = "lists of predicate spaces, pruned by Bloom signatures of other attributes' spaces (PSTBloom)"

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from eligo.compile.compiled import I64
-from eligo.index.dynamic.pooled import PooledScratch
-from eligo.index.ps_tree.family import PsIndex
-from eligo.index.ps_tree.hash_matching import make_work, search_many
+from eligo.index.dynamic.pooled_index import PooledScratch
+from eligo.index.ps_tree.base import PsIndex
+from eligo.index.ps_tree.hash_search import make_work, search_many
 from eligo.index.ps_tree.pools import ACCESSES, ATTRIBUTES, BY_DEPTH, COPIES, HIGHEST, KEYS, SPACES, Pools
 from eligo.options import Option
 

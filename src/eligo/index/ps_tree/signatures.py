@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.halves import lower, pair, upper
-from eligo.index.dynamic.heap import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
 

@@ -2,7 +2,7 @@
 apart.
 
     space s    space[4s …]
-               LOW      the position where it begins; for a layer of strings (texts.py), where it lies
+               LOW      the position where it begins; for a layer of strings (string_trie.py), where it lies
                LINKS    the space behind it, -1: none; the cell of its tree (nodes.py)
                COUNTS   predicates that cover it, LAYER for one that stands for a layer; bounds of predicates at LOW
                SEEN     events that came to it, of those watched; of a layer, the root of its tree
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.halves import lower, pair, upper
+from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.borders import add_border, drop_border, fill, paint, tidy_border
 from eligo.index.ps_tree.nodes import (
     COUNTS,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64, Compiled, kept_slices
-from eligo.compile.labels import label_intervals
+from eligo.evaluate.labels import label_intervals
 from eligo.index.dynamic.content import row_hashes, same_row
-from eligo.index.dynamic.writing import rows_of
+from eligo.index.dynamic.row_encoder import rows_of
 from eligo.jit import kernel
 from eligo.rule import RuleId
 from eligo.segments.rule_table import RuleTable

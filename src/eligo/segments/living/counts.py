@@ -8,7 +8,7 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.encode import PATTERN, TEXT
 from eligo.index.dynamic.content import count_texts
-from eligo.index.dynamic.rows import attribute_of, check_words, first_check, row_words
+from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, row_words
 from eligo.jit import kernel
 
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.compiled import Arrays
 from eligo.errors import LimitError
-from eligo.index.dynamic.pool import with_room
+from eligo.index.dynamic.growable import with_room
 from eligo.jit import handle
 from eligo.segments.living.blocks import SIZES
 from eligo.segments.living.slots import LEAST, with_slots

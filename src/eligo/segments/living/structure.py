@@ -28,13 +28,13 @@ from eligo.interrupts import checkpoint
 from eligo.options import own
 from eligo.rule import Rule, RuleId
 from eligo.segments.living.arrivals import Arrivals
-from eligo.segments.living.changing import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
-from eligo.segments.living.completing import CompletionScratch
+from eligo.segments.living.complete import CompletionScratch
 from eligo.segments.living.counts import CheckCounts
 from eligo.segments.living.gate import Gate
 from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, Pools
 from eligo.segments.living.records import HEAD, find_integer, find_text, slide, slide_all
 from eligo.segments.living.tags import Tags
+from eligo.segments.living.write_rules import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
 from eligo.segments.segment import Recipe
 
 SOME = 200  # conjunctions, or rules, that come or go while the gate is closed

@@ -18,7 +18,7 @@ from eligo.compile.events import EventBuffer
 from eligo.interrupts import uninterrupted
 from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import encoded, slices
-from eligo.segments.living.completing import CompletionScratch, complete_many, complete_one
+from eligo.segments.living.complete import CompletionScratch, complete_many, complete_one
 from eligo.segments.living.pools import GOING, LIVING, ROWS, USED_CONJUNCTIONS
 from eligo.segments.living.records import gather
 from eligo.segments.living.structure import Structure

@@ -18,7 +18,7 @@ from eligo.compile.conjunctions import build_conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
-from eligo.index.scan import likelihood
+from eligo.index.selectivity import likelihood
 from eligo.language.limits import DEFAULT_LIMITS
 from eligo.options import Value, declared, own, validated
 from eligo.segments.view import ALL

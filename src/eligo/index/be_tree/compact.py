@@ -1,0 +1,109 @@
+"""Memory given back after many deletions: blocks sink into free places below them, and the end is cut off.
+
+The walk of adapt.py calls this for every c-node that it comes to while a quarter of all words is free, and cuts off
+the end after each round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eligo.index.be_tree.blocks import block_class, class_words, free_block
+from eligo.index.be_tree.nodes import (
+    BLOCK,
+    CLASSES,
+    CLUSTERS,
+    DEAD,
+    DIRECTORY,
+    FILL,
+    FREE_WORDS,
+    SHAPE,
+    WORDS,
+)
+from eligo.index.dynamic.int_pair import lower, pair, upper
+from eligo.jit import inline, kernel
+
+TRIES = 64  # free blocks of a class that are looked at
+
+
+@inline
+def is_sparse(state):  # type: ignore[no-untyped-def]
+    return 4 * state[FREE_WORDS] > state[WORDS]
+
+
+@kernel
+def lower_block(t, k, at):  # type: ignore[no-untyped-def]
+    """Take the lowest of some free blocks of a class out of its list, if it lies below `at`; or -1."""
+    words, free = t.words, t.free_block
+    best, before_best, before, one = np.int64(at), np.int64(-1), np.int64(-1), free[k]
+    for _ in range(TRIES):
+        if one < 0:
+            break
+        if one < best:
+            best, before_best = one, before
+        before, one = one, words[one]
+    if best == at:
+        return np.int64(-1)
+    if before_best < 0:
+        free[k] = words[best]
+    else:
+        words[before_best] = words[best]
+    t.state[FREE_WORDS] -= class_words(k)
+    return best
+
+
+@kernel
+def sink_blocks(t, c):  # type: ignore[no-untyped-def]
+    """Move the rows and the p-directory of a c-node to free blocks below them."""
+    cluster, words = t.cluster, t.words
+    block, room = cluster[8 * c + BLOCK], lower(cluster[8 * c + FILL])
+    if block >= 0:
+        # A larger block will do as well, if it is not much larger.
+        for k in range(block_class(room), min(block_class(room) + 3, CLASSES)):
+            other = lower_block(t, k, block)
+            if other >= 0:
+                for i in range(upper(cluster[8 * c + FILL])):
+                    words[other + i] = words[block + i]
+                cluster[8 * c + BLOCK] = other
+                cluster[8 * c + FILL] = pair(upper(cluster[8 * c + FILL]), class_words(k))
+                free_block(t, block, room)
+                break
+    entries, count = upper(cluster[8 * c + DIRECTORY]), lower(cluster[8 * c + DIRECTORY])
+    if count:
+        other = lower_block(t, block_class(count), entries)
+        if other >= 0:
+            for i in range(count):
+                words[other + i] = words[entries + i]
+            cluster[8 * c + DIRECTORY] = pair(other, count)
+            free_block(t, entries, count)
+
+
+@kernel
+def cut_off_end(t):  # type: ignore[no-untyped-def]
+    """Forget the free blocks behind the last one that is used."""
+    cluster, words, free, state = t.cluster, t.words, t.free_block, t.state
+    end = np.int64(0)
+    for c in range(state[CLUSTERS]):
+        if cluster[8 * c + SHAPE] & 0x7F == DEAD:
+            continue
+        if cluster[8 * c + BLOCK] >= 0:
+            end = max(end, cluster[8 * c + BLOCK] + lower(cluster[8 * c + FILL]))
+        count = lower(cluster[8 * c + DIRECTORY])
+        if count:
+            end = max(end, upper(cluster[8 * c + DIRECTORY]) + class_words(block_class(count)))
+    for k in range(CLASSES):
+        one, last = free[k], np.int64(-1)
+        free[k] = -1
+        while one >= 0:
+            after = words[one]
+            if one >= end:
+                state[FREE_WORDS] -= class_words(k)
+            elif last < 0:
+                free[k] = last = one
+                words[one] = -1
+            else:
+                words[last] = one
+                words[one] = -1
+                last = one
+            one = after
+    state[WORDS] = end

@@ -1,0 +1,130 @@
+"""What indexes of rows have in common: pools that grow, strings that come later, searches that write to a scratch."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from eligo.compile.compiled import I32, I64, Arrays
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
+from eligo.index.base import Scratch
+from eligo.index.dynamic.event_view import no_key_sight
+from eligo.index.dynamic.row_encoder import rows_of, text_attributes_of
+from eligo.index.dynamic.slow_path import make_string_handle
+from eligo.index.dynamic.verify import EVENTS_SEARCHED
+from eligo.index.native import NativeIndex
+
+_FEW_ATTRIBUTES, _FEW_ENTRIES = 1024, 64  # for which all searches of a thread share one sight
+_shared = threading.local()
+
+
+class PooledScratch(Scratch):
+    """What searches write to: an event in coordinates, and what else the index needs; it follows the index.
+
+    The first is large however small the index is, so a thread has one for all small indexes.
+    """
+
+    sight: object
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.found = np.zeros(0, np.int32)
+        self.counters = np.zeros(EVENTS_SEARCHED + 1, np.int64)
+        self.attributes = self.entries = -1
+        self.offsets = np.zeros(2, np.int64)
+        self._own = False
+
+    def fit_event(self, attributes: int, entries: int, highest: int) -> bool:
+        """Room for events of so many entries, and for all conjunctions; whether that of events is new."""
+        if highest > len(self.found):
+            self.found = np.zeros(5 * highest // 4 + 64, np.int32)
+        fresh = attributes > self.attributes or entries > self.entries
+        if fresh:
+            self.attributes = max(self.attributes, attributes)
+            self.entries = max(self.entries, 2 * entries, 16)
+            self._own = self.attributes > _FEW_ATTRIBUTES or self.entries > _FEW_ENTRIES
+            if self._own:
+                self.sight = no_key_sight(self.attributes, self.entries)
+        if not self._own:
+            try:
+                self.sight = _shared.sight
+            except AttributeError:
+                self.sight = _shared.sight = no_key_sight(_FEW_ATTRIBUTES, _FEW_ENTRIES)
+        return fresh
+
+    @abstractmethod
+    def fit(self, state: I64, entries: int) -> None:
+        """Room for an index in this state, and an event of so many entries."""
+
+
+class PooledIndex(NativeIndex):
+    """An index whose arrays are those of its pools."""
+
+    pools_type: ClassVar[Any]
+    scratch_type: ClassVar[type[PooledScratch]]
+
+    def __init__(self, pools: Any, strings: Strings) -> None:
+        self.pools = pools
+        self.strings = strings
+        self._known_strings = -1
+        self._follow_strings()
+
+    @classmethod
+    def revived(cls, strings: Strings, arrays: Arrays) -> Self:
+        return cls(cls.pools_type.restored(arrays), strings)
+
+    @classmethod
+    def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Self:
+        return cls.revived(conjunctions.strings, arrays)
+
+    @classmethod
+    def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None, **options: Any) -> Self:
+        index: Any = cls.empty(conjunctions.strings, **options)
+        words, offsets = rows_of(conjunctions.compiled)
+        index.fill(words, offsets, len(conjunctions), len(conjunctions.spaces.space_count))
+        # It will not grow any more, so it needs no room for that.
+        return cls.revived(conjunctions.strings, {name: array.copy() for name, array in index.arrays().items()})
+
+    @abstractmethod
+    def fill(self, words: I64, offsets: I64, rows: int, attributes: int) -> None:
+        """Insert all rows into an empty index."""
+
+    def arrays(self) -> Arrays:
+        return self.pools.arrays()  # type: ignore[no-any-return]
+
+    def text_attributes(self, conjunctions: Conjunctions) -> I32:
+        by_rows = text_attributes_of(conjunctions.compiled, len(conjunctions.spaces.space_count))
+        by_rows[super().text_attributes(conjunctions)] = True
+        return np.nonzero(by_rows)[0].astype(np.int32)
+
+    def scratch(self) -> Any:
+        made = self.scratch_type()
+        made.fit(self.pools.state, 0)
+        return made
+
+    def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
+        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
+        return int(scratch.offsets[1])
+
+    def use_strings(self, strings: Strings) -> None:
+        self.strings, self._known_strings = strings, -1
+        self._follow_strings()
+
+    def _follow_strings(self) -> None:
+        """A check may ask for a string that came after the handle was made."""
+        if self.strings.taken != self._known_strings:
+            self._known_strings = self.strings.taken
+            self._strings = make_string_handle(*self.strings.spans())
+
+
+def largest_and_highest(words: I64, offsets: I64, first: int, stop: int) -> tuple[int, int]:
+    """Words of the largest of rows first … stop-1, and the highest number of a conjunction, plus 1."""
+    if stop - first == 1:
+        return int(offsets[stop] - offsets[first]), (int(words[offsets[first]]) >> 32) + 1
+    largest = int(np.diff(offsets[first : stop + 1]).max(initial=0))
+    return largest, int((words[offsets[first:stop]] >> 32).max(initial=-1)) + 1
