@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from itertools import count
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 from numba.core.dispatcher import Dispatcher
@@ -94,7 +94,9 @@ def kernels() -> dict[str, Any]:
         name = getattr(module, "__name__", "")
         if not name.startswith(("eligo.", "eligo_lab.")):
             continue
-        for value in list(vars(module).values()):
+        methods = [method for kind in vars(module).values() if isinstance(kind, type) for method in vars(kind).values()]
+        for thing in (*vars(module).values(), *methods):
+            value = getattr(thing, "__func__", thing)
             if isinstance(value, Dispatcher) and value.py_func.__module__ == name:
                 found[f"{name.removeprefix('eligo.')}.{value.py_func.__name__}"] = value
     return found
@@ -105,9 +107,10 @@ def callers(of: Any, everyone: dict[str, Any]) -> list[Any]:
     calls: dict[int, list[Any]] = defaultdict(list)
     for kernel in everyone.values():
         code, names = kernel.py_func.__code__, kernel.py_func.__globals__
-        for name in code.co_names:
-            if isinstance(names.get(name), Dispatcher):
-                calls[id(names[name])].append(kernel)
+        enclosed = [cell.cell_contents for cell in kernel.py_func.__closure__ or ()]
+        for called in (*(names.get(name) for name in code.co_names), *enclosed):
+            if isinstance(called, Dispatcher):
+                calls[id(called)].append(kernel)
     found, waiting = [of], [of]
     while waiting:
         for kernel in calls[id(waiting.pop())]:
@@ -218,7 +221,10 @@ def take_place(mutant: Mutant, everyone: dict[str, Any]) -> None:
     replaced = {}
     for kernel in callers(old, everyone):
         source = kernel.py_func if kernel is not old else made
-        fresh = FunctionType(source.__code__, names if kernel is old else kernel.py_func.__globals__, source.__name__)
+        space = names if kernel is old else kernel.py_func.__globals__
+        cells = [cell.cell_contents for cell in source.__closure__ or ()]
+        closure = tuple(CellType(replaced.get(id(value), value)) for value in cells)
+        fresh = FunctionType(source.__code__, space, source.__name__, None, closure or None)
         fresh.__module__, fresh.__qualname__ = source.__module__, kernel.py_func.__qualname__
         replaced[id(kernel)] = compiled_anew(fresh)
     for loaded in list(sys.modules.values()):

@@ -20,6 +20,7 @@ import numpy as np
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
+from eligo.jit import kernel
 from eligo.options import Option
 
 
@@ -29,6 +30,7 @@ class Scratch:
     def __init__(self, conjunctions: int) -> None:
         self.found = np.zeros(conjunctions + max(1024, conjunctions // 4), np.int32)
         self.counters = np.zeros(2, np.int64)
+        self.offsets = np.zeros(2, np.int64)  # of one event's conjunctions in `found`
 
 
 class Index(ABC):
@@ -37,6 +39,8 @@ class Index(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     updates: ClassVar[Literal["rebuild", "native"]] = "rebuild"
+    search_events: ClassVar[Any]  # the kernel that `search_batch` calls: what `searching` made
+    handle: Any  # its first argument
     options: ClassVar[Mapping[str, Option]] = {}
 
     def __init__(self, conjunctions: Conjunctions) -> None:
@@ -70,16 +74,19 @@ class Index(ABC):
     def scratch(self) -> Any:
         """Memory for one search at a time; a `Scratch` or a kind of it."""
 
-    @abstractmethod
     def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
         """Put the conjunctions that an event satisfies into scratch.found; how many, in any order, each once."""
+        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
+        return int(scratch.offsets[1])
 
-    @abstractmethod
     def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
         """The same for events first, first + 1, … as far as scratch.found has room; the first event not done.
 
         Conjunctions of event first + i lie in found[offsets[i]:offsets[i+1]].
         """
+        return self.search_events(  # type: ignore[no-any-return]
+            self.handle, events.handle, first, stop, scratch.handle, offsets, len(self.conjunctions)
+        )
 
     def notes(self) -> dict[str, object]:
         """What `stats` should say about this index, beside its size; whole numbers of several segments are added up."""
@@ -106,3 +113,26 @@ class ArrayIndex(Index):
 
     def arrays(self) -> Arrays:
         return self._arrays
+
+
+def searching(one: Any) -> Any:
+    """Returns the kernel that searches for many events, given one that searches for one.
+
+    one(index, e, event, scratch, start) writes the conjunctions that the event satisfies into scratch.found, from
+    `start` on, and returns where they end.
+    """
+
+    def search_events(index, e, first, stop, scratch, offsets, most):  # type: ignore[no-untyped-def]
+        k = 0
+        offsets[0] = 0
+        event = first
+        while event < stop and len(scratch.found) - k >= most:
+            k = one(index, e, event, scratch, k)
+            event += 1
+            offsets[event - first] = k
+        return event
+
+    named = one.py_func if hasattr(one, "py_func") else one  # without Numba's compiler a kernel is a plain function
+    search_events.__module__, search_events.__qualname__ = named.__module__, f"{named.__name__}s"
+    search_events.__name__ = search_events.__qualname__
+    return kernel(search_events)

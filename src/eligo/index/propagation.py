@@ -18,8 +18,8 @@ import numpy as np
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.compile.events import EventBuffer, locate
-from eligo.index.base import ArrayIndex, Scratch
+from eligo.compile.events import locate
+from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, leading, no_sight, see
 from eligo.index.postings import space_bases
@@ -95,14 +95,6 @@ class Propagation(ArrayIndex):
         a = self._arrays
         return _PropagationScratch(self.conjunctions, len(a["equal_offsets"]), len(a["range_code"]))
 
-    def search(self, events: EventBuffer, event: int, scratch: _PropagationScratch) -> int:
-        return propagate_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
-
-    def search_batch(
-        self, events: EventBuffer, first: int, stop: int, scratch: _PropagationScratch, offsets: I64
-    ) -> int:
-        return propagate_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
-
     def notes(self) -> dict[str, object]:
         a = self._arrays
         return {
@@ -170,18 +162,4 @@ def propagate_event(index, e, event, scratch, start):  # type: ignore[no-untyped
     return verify(roster, p, e, sight, stretches, count + 1, found, start, counters)
 
 
-@kernel
-def propagate_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
-    return propagate_event(index, e, event, scratch, 0)
-
-
-@kernel
-def propagate_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
-    k = 0
-    offsets[0] = 0
-    i = event
-    while i < stop and len(scratch.found) - k >= len(index.roster.conjunction):
-        k = propagate_event(index, e, i, scratch, k)
-        i += 1
-        offsets[i - event] = k
-    return i
+Propagation.search_events = staticmethod(searching(propagate_event))

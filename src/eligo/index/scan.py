@@ -14,9 +14,9 @@ import numpy as np
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.compile.events import EventBuffer, locate
+from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
-from eligo.index.base import Index, Scratch
+from eligo.index.base import Index, Scratch, searching
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 
@@ -55,12 +55,6 @@ class Scan(Index):
 
     def scratch(self) -> ScanScratch:
         return ScanScratch(self.conjunctions)
-
-    def search(self, events: EventBuffer, event: int, scratch: ScanScratch) -> int:
-        return scan_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
-
-    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: ScanScratch, offsets: I64) -> int:
-        return scan_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -123,18 +117,4 @@ def scan_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
     return k
 
 
-@kernel
-def scan_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
-    return scan_event(index, e, event, scratch, 0)
-
-
-@kernel
-def scan_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
-    k = 0
-    offsets[0] = 0
-    i = event
-    while i < stop and len(scratch.found) - k >= len(index.first):
-        k = scan_event(index, e, i, scratch, k)
-        i += 1
-        offsets[i - event] = k
-    return i
+Scan.search_events = staticmethod(searching(scan_event))

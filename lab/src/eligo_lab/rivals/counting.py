@@ -24,8 +24,8 @@ import numpy as np
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.compile.events import EventBuffer, locate
-from eligo.index.base import ArrayIndex, Scratch
+from eligo.compile.events import locate
+from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import FAILS, HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
 from eligo.index.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings, space_bases
@@ -101,12 +101,6 @@ class Counting(ArrayIndex):
 
     def scratch(self) -> _CountingScratch:
         return _CountingScratch(self.conjunctions, len(self._arrays["conjunction"]))
-
-    def search(self, events: EventBuffer, event: int, scratch: _CountingScratch) -> int:
-        return count_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
-
-    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: _CountingScratch, offsets: I64) -> int:
-        return count_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
 
     def notes(self) -> dict[str, object]:
         return {
@@ -223,18 +217,4 @@ def count_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def
     return verify(index.always, p, e, sight, scratch.stretches, 1, found, k, counters)
 
 
-@kernel
-def count_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
-    return count_event(index, e, event, scratch, 0)
-
-
-@kernel
-def count_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
-    k = 0
-    offsets[0] = 0
-    i = event
-    while i < stop and len(scratch.found) - k >= len(index.need):
-        k = count_event(index, e, i, scratch, k)
-        i += 1
-        offsets[i - event] = k
-    return i
+Counting.search_events = staticmethod(searching(count_event))

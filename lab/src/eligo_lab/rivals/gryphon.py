@@ -28,13 +28,13 @@ import numpy as np
 
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.compile.events import EventBuffer, locate
-from eligo.index.base import ArrayIndex, Scratch
+from eligo.compile.events import locate
+from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.candidates import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
 from eligo.index.postings import space_bases
 from eligo.index.selectivity import unlikeliness
-from eligo.jit import handle, inline, kernel
+from eligo.jit import handle, inline
 from eligo.options import Option
 from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored
 
@@ -99,12 +99,6 @@ class Gryphon(ArrayIndex):
 
     def scratch(self) -> _GryphonScratch:
         return _GryphonScratch(self.conjunctions, len(self._arrays["node"]) // 4)
-
-    def search(self, events: EventBuffer, event: int, scratch: _GryphonScratch) -> int:
-        return follow_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
-
-    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: _GryphonScratch, offsets: I64) -> int:
-        return follow_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
 
     def notes(self) -> dict[str, object]:
         a = self._arrays
@@ -222,18 +216,4 @@ def follow_event(index, e, event, scratch, start):  # type: ignore[no-untyped-de
     return verify(roster, p, e, sight, stretches, count + 1, found, start, counters)
 
 
-@kernel
-def follow_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
-    return follow_event(index, e, event, scratch, 0)
-
-
-@kernel
-def follow_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
-    k = 0
-    offsets[0] = 0
-    i = event
-    while i < stop and len(scratch.found) - k >= len(index.roster.conjunction):
-        k = follow_event(index, e, i, scratch, k)
-        i += 1
-        offsets[i - event] = k
-    return i
+Gryphon.search_events = staticmethod(searching(follow_event))

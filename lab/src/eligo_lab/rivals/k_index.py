@@ -20,8 +20,8 @@ import numpy as np
 
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.compile.events import EventBuffer, locate
-from eligo.index.base import ArrayIndex, Scratch
+from eligo.compile.events import locate
+from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, attribute_of, build_checks, glance, no_sight, see
 from eligo.index.postings import LEFT_OUT, REQUIRED, enumerable, item_postings, space_bases
 from eligo.index.selectivity import unlikeliness
@@ -91,12 +91,6 @@ class KIndex(ArrayIndex):
 
     def scratch(self) -> _KIndexScratch:
         return _KIndexScratch(self.conjunctions, int(self._arrays["class_start"][1]))
-
-    def search(self, events: EventBuffer, event: int, scratch: _KIndexScratch) -> int:
-        return k_index_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
-
-    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: _KIndexScratch, offsets: I64) -> int:
-        return k_index_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
 
     def notes(self) -> dict[str, object]:
         starts = self._arrays["class_start"]
@@ -335,18 +329,4 @@ def sort_lists(front, n):  # type: ignore[no-untyped-def]
         front[j] = entry
 
 
-@kernel
-def k_index_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
-    return k_index_event(index, e, event, scratch, 0)
-
-
-@kernel
-def k_index_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
-    k = 0
-    offsets[0] = 0
-    i = event
-    while i < stop and len(scratch.found) - k >= len(index.order):
-        k = k_index_event(index, e, i, scratch, k)
-        i += 1
-        offsets[i - event] = k
-    return i
+KIndex.search_events = staticmethod(searching(k_index_event))

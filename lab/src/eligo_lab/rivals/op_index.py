@@ -25,13 +25,13 @@ import numpy as np
 
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.compile.events import EventBuffer, locate
+from eligo.compile.events import locate
 from eligo.compile.predicates import holds
-from eligo.index.base import ArrayIndex, Scratch
+from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.candidates import ROSTER_ARRAYS, Roster, roster_of, verify
 from eligo.index.checks import build_checks, no_sight, see
 from eligo.index.selectivity import unlikeliness
-from eligo.jit import handle, inline, kernel
+from eligo.jit import handle, inline
 from eligo_lab.rivals.op_lists import (
     BETWEEN,
     EQUAL,
@@ -116,12 +116,6 @@ class OpIndex(ArrayIndex):
         partitions = len(a["least"])
         rows = (a["row_stop"] - a["row_start"])[:partitions].max(initial=0)
         return OpIndexScratch(self.conjunctions, int(rows), len(a["conjunction"]))
-
-    def search(self, events: EventBuffer, event: int, scratch: OpIndexScratch) -> int:
-        return op_match_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
-
-    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: OpIndexScratch, offsets: I64) -> int:
-        return op_match_batch(self.handle, events.handle, first, stop, scratch.handle, offsets)  # type: ignore[no-any-return]
 
     def notes(self) -> dict[str, object]:
         a = self._arrays
@@ -286,18 +280,4 @@ def op_match_event(index, e, event, scratch, start):  # type: ignore[no-untyped-
     return verify(index.roster, p, e, sight, stretches, count, found, k, counters)
 
 
-@kernel
-def op_match_one(index, e, event, scratch):  # type: ignore[no-untyped-def]
-    return op_match_event(index, e, event, scratch, 0)
-
-
-@kernel
-def op_match_batch(index, e, event, stop, scratch, offsets):  # type: ignore[no-untyped-def]
-    k = 0
-    offsets[0] = 0
-    i = event
-    while i < stop and len(scratch.found) - k >= len(index.need):
-        k = op_match_event(index, e, i, scratch, k)
-        i += 1
-        offsets[i - event] = k
-    return i
+OpIndex.search_events = staticmethod(searching(op_match_event))

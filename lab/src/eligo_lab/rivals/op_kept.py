@@ -29,7 +29,7 @@ from eligo.index.candidates import make_roster_handle
 from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, build_checks
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
-from eligo_lab.rivals.op_index import OWN, OpIndexScratch, op_match_one
+from eligo_lab.rivals.op_index import OWN, OpIndex, OpIndexScratch
 from eligo_lab.rivals.op_lists import (
     BETWEEN,
     MANY_RUNS,
@@ -80,7 +80,8 @@ class KeptSorted:
 
     def search(self, events: EventBuffer, event: int, scratch: OpIndexScratch) -> int:
         """As `Index.search` does."""
-        return op_match_one(self.handle, events.handle, event, scratch.handle)  # type: ignore[no-any-return]
+        OpIndex.search_events(self.handle, events.handle, event, event + 1, scratch.handle, scratch.offsets, 0)
+        return int(scratch.offsets[1])
 
 
 # The index, as far as it is filled, as one argument of kernels; its arrays are replaced when they are full.

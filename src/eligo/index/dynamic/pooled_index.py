@@ -10,7 +10,6 @@ import numpy as np
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.base import Scratch
 from eligo.index.dynamic.event_view import no_key_sight
@@ -106,10 +105,6 @@ class PooledIndex(NativeIndex):
         made = self.scratch_type()
         made.fit(self.pools.state, 0)
         return made
-
-    def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
-        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
-        return int(scratch.offsets[1])
 
     def use_strings(self, strings: Strings) -> None:
         self.strings, self._known_strings = strings, -1
