@@ -32,13 +32,17 @@ Event = Mapping[str, Any]
 Ask = Callable[[Node, Event, str, frozenset[str]], bool]
 
 
+Semantics = Literal["fails", "classical"]
+SEMANTICS: tuple[Semantics, ...] = ("fails", "classical")
+
+
 @dataclass(frozen=True)
 class Setup:
     """The matcher that a case runs on."""
 
     index: str
     evaluator: str
-    absent: Literal["fails", "classical"] = "fails"
+    absent: Semantics = "fails"
     multi: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -49,9 +53,7 @@ class Setup:
         return f"{self.index} × {self.evaluator}, absent={self.absent!r}"
 
 
-def draw_setup(
-    index: str, evaluator: str, absent: Literal["fails", "classical"], multi: tuple[str, ...], seed: str
-) -> Setup:
+def draw_setup(index: str, evaluator: str, absent: Semantics, multi: tuple[str, ...], seed: str) -> Setup:
     """A setup with options of its own: small capacities make the structures of large rule sets from a few rules."""
     choose = random.Random(f"{seed} {index} {evaluator} {absent}")
     options: dict[str, Any] = {}

@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from typing import TypeVar
 
 from eligo.errors import OptionError
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
-from eligo.prove.cases import Case, Setup
+from eligo.prove.cases import SEMANTICS, Case, Semantics, Setup
 from eligo.prove.draw import THEMES, Theme
 from eligo.prove.rounds import Round
 from eligo.prove.script import script_of
 from eligo.prove.shrink import shrink
 from eligo.prove.walks import Walk
+
+T = TypeVar("T")
 
 STEPS = 250  # of a walk
 FORMS = ("rounds", "walks")
@@ -40,12 +44,14 @@ def prove(
     themes: Sequence[str] = (),
     forms: Sequence[str] = FORMS,
     scale: float = 1.0,
+    half: int | None = None,
     said: Callable[[str], None] = lambda line: None,
 ) -> Proof:
     """Compare every index with every evaluator and the reference.
 
     One round and one walk of each theme or, with `seconds`, as many as fit, with another seed each time. `scale`: times
-    as many rules, events and steps as usual.
+    as many rules, events and steps as usual. `half`, 0 or 1: each index and evaluator under one of the two semantics,
+    under the other one with the other half.
     """
     chosen = [theme.scaled(scale) for theme in ([_theme(name) for name in themes] or THEMES)]
     names = [INDEXES.get(name).name for name in indexes] or list(INDEXES.all())
@@ -60,9 +66,11 @@ def prove(
         for theme in chosen:
             for form in forms:
                 if form == "rounds":
-                    _round(proof, Round(theme, seed), names, others, done)
+                    drawn = Round(theme, seed)
+                    _round(proof, drawn, _some(drawn.setups(names, others), half), done)
                 else:
-                    _walk(proof, Walk(theme, seed, int(scale * STEPS)), names, others, done)
+                    walk = Walk(theme, seed, int(scale * STEPS))
+                    _walk(proof, walk, _some(list(product(names, others, SEMANTICS)), half), done)
                 said(
                     f"seed {seed}, {form} of {theme.name}: {proof.pairs:,} comparisons, {proof.steps:,} steps, "
                     f"{len(proof.differences)} differences, {proof.seconds:,.0f} s"
@@ -82,10 +90,15 @@ def _theme(name: str) -> Theme:
     raise OptionError(f"unknown theme {name!r} (there are: {', '.join(theme.name for theme in THEMES)})")
 
 
-def _round(
-    proof: Proof, drawn: Round, indexes: Sequence[str], evaluators: Sequence[str], done: Callable[[], bool]
-) -> None:
-    for setup in drawn.setups(indexes, evaluators):
+def _some(setups: list[T], half: int | None) -> list[T]:
+    """All, or one of each two: of the first pair of them one, of the next pair the other one, and so on."""
+    if half is None:
+        return setups
+    return [setup for number, setup in enumerate(setups) if (number // 2 + number + half) % 2 == 0]
+
+
+def _round(proof: Proof, drawn: Round, setups: Sequence[Setup], done: Callable[[], bool]) -> None:
+    for setup in setups:
         pairs, failure = drawn.compare(setup)
         proof.pairs += pairs
         if failure is not None:
@@ -94,18 +107,14 @@ def _round(
             return
 
 
-def _walk(
-    proof: Proof, walk: Walk, indexes: Sequence[str], evaluators: Sequence[str], done: Callable[[], bool]
-) -> None:
-    for index in indexes:
-        for evaluator in evaluators:
-            for absent in ("fails", "classical"):
-                case, difference = walk.run(index, evaluator, absent)
-                proof.steps += len(case.steps)
-                if difference is not None:
-                    _note(proof, case, case, f"{difference.found!r} instead of {difference.wanted!r}")
-                if done():
-                    return
+def _walk(proof: Proof, walk: Walk, setups: Sequence[tuple[str, str, Semantics]], done: Callable[[], bool]) -> None:
+    for index, evaluator, absent in setups:
+        case, difference = walk.run(index, evaluator, absent)
+        proof.steps += len(case.steps)
+        if difference is not None:
+            _note(proof, case, case, f"{difference.found!r} instead of {difference.wanted!r}")
+        if done():
+            return
 
 
 def _note(proof: Proof, case: Case, longer: Case, seen: str) -> None:

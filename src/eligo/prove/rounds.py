@@ -10,8 +10,9 @@ matcher's answer is compared in one step, and most of the time goes into matchin
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 import eligo
 from eligo.language.tree import Or
 from eligo.prove.cases import (
+    SEMANTICS,
     Add,
     AddMany,
     Batch,
@@ -126,11 +128,9 @@ class Round:
     def multi(self) -> frozenset[str]:
         return frozenset(self.declared).union(*(rule.containing for rule in self.first))
 
-    def setups(self, indexes: Sequence[str], evaluators: Sequence[str]) -> Iterator[Setup]:
-        for absent in ("fails", "classical"):
-            for index in indexes:
-                for evaluator in evaluators:
-                    yield draw_setup(index, evaluator, absent, self.declared, f"{self.theme.name} {self.seed}")
+    def setups(self, indexes: Sequence[str], evaluators: Sequence[str]) -> list[Setup]:
+        drawn = f"{self.theme.name} {self.seed}"
+        return [draw_setup(*setup, self.declared, drawn) for setup in product(indexes, evaluators, SEMANTICS)]
 
     def compare(self, setup: Setup) -> tuple[int, Failure | None]:
         """Compare one matcher in all phases and ways: how many pairs of rule and event, and the first difference."""
