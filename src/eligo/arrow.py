@@ -37,6 +37,13 @@ def numpy_of(column: pa.Array) -> NDArray[Any]:
     return np.frombuffer(data, kind)[start:stop] if len(column) else np.zeros(0, kind)
 
 
+def view_of(buffer: pa.Buffer | None, kind: Any) -> NDArray[Any]:
+    """A buffer as a NumPy array that cannot be written, whether the buffer could or not: kernels know one type then."""
+    array = np.frombuffer(buffer, kind) if buffer is not None and buffer.size else np.zeros(0, kind)
+    array.flags.writeable = False
+    return array
+
+
 def texts_of(texts: Sequence[str]) -> pa.Array:
     """An Arrow array of strings."""
     raw = [text.encode() for text in texts]

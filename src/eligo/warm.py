@@ -114,6 +114,7 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
 def _run(task: str) -> None:
     if task == _LABELS:
         _widest_labels()
+        _larger_directory()
     elif task == _EXCHANGE:
         _exchange()
     elif task == _PIECES:
@@ -210,8 +211,16 @@ def _widest_labels() -> None:
     scratch, everyone = wide.scratch(), np.zeros(0, np.uint8)
     found = np.arange(segment.compiled.conjunctions, dtype=np.int32)
     wide.evaluate(found, len(found), everyone, scratch)
-    wide.complete(wide.group(found, 1, scratch), everyone, scratch)
     wide.evaluate_batch(found, np.array([0, len(found)]), 1, everyone, scratch, np.zeros(2, np.int64))
+
+
+def _larger_directory() -> None:
+    """What a BE-Tree with thousands of p-nodes does."""
+    import numpy as np
+
+    from eligo.index.be_tree.nodes import larger_slots
+
+    larger_slots(np.full(8, -1, np.int64), np.zeros(8, np.int32))
 
 
 def _exchange() -> None:
@@ -307,7 +316,7 @@ def _ask(matcher: Any) -> None:
     full = pa.table({"a": [1, 2], "f": [0.5, 1.5], "s": ["x", "y"], "flag": [True, False], "t": [_MOMENT, _MOMENT]})
     matcher.match_batch(full)
     matcher.match_batch(full.to_batches()[0].slice(1))
-    matcher.observe(list(_EVENTS))
+    matcher.observe(list(_EVENTS) * 40)  # enough of them for indexes to adjust themselves
     matcher.observe(full)
     assert matcher.attributes
     matcher.stats()

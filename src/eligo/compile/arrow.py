@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eligo.arrow import arrow_of, numpy_of
+from eligo.arrow import arrow_of, numpy_of, view_of
 from eligo.compile import codes
 from eligo.compile.compiled import I64, U8
 from eligo.compile.decimals import decimal_entries
@@ -353,9 +353,9 @@ def string_buffers(column: pa.Array) -> tuple[I64, U8]:
     """Offsets and bytes of a large_string array."""
     _, raw_offsets, raw_data = column.buffers()
     if len(column) == 0:
-        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
-    offsets = np.frombuffer(raw_offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    data = np.frombuffer(raw_data, np.uint8) if raw_data is not None and raw_data.size else np.zeros(0, np.uint8)
+        return view_of(pa.py_buffer(bytes(8)), np.int64), view_of(None, np.uint8)
+    offsets = view_of(raw_offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    data = view_of(raw_data, np.uint8)
     return offsets, data
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.arrow import view_of
 from eligo.compile import codes
 from eligo.compile.compiled import F64, I64, U8
 from eligo.compile.decimals import scaled_entries
@@ -81,8 +82,8 @@ def _bytes(column: pa.Array) -> tuple[U8, I64]:
     _, offsets, data = column.buffers()
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)
-    found = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return (np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)), found
+    found = view_of(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return view_of(data, np.uint8), found
 
 
 def _refuse(name: str, kind: U8, rows: I64, several: bool) -> None:
