@@ -91,7 +91,7 @@ warm: $(VENV)/.dev  ## fill the kernel cache once, before tests run in several p
 clean:  ## remove .venv, the demo's output and caches
 	rm -rf $(VENV) $(KAFKA_VENV) demo-output spark-warehouse metastore_db derby.log build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src lab tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- the environment ---------------------------------------------------------------------------------------------
 

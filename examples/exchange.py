@@ -4,7 +4,8 @@
          ▲                                 │
       visit                             campaign       eligible if its own expression and those on its path hold
 
-Run it with `python examples/exchange.py`; it takes about half a minute and writes nothing.
+Run it with `python examples/exchange.py`, in an environment that has eligo-lab (`make venv` makes one); it takes
+about half a minute and writes nothing.
 """
 
 from __future__ import annotations

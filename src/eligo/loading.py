@@ -96,8 +96,17 @@ class Loader:
 
     def clear(self) -> None:
         """Remove all rules."""
-        with self._rules.lock:
-            self.remove_many(list(self._rules.view.everyone()))
+        rules = self._rules
+        with rules.lock, uninterrupted():
+            places = [self.place(rule) for rule in rules.view.everyone()]
+            containing, rules.containing = rules.containing, Counter()
+            try:
+                with rules.quietly():
+                    rules.remove_many(places)
+            except BaseException:
+                rules.containing = containing
+                raise
+            self.id_type = None
 
     def place(self, rule: RuleId) -> Place:
         """Where a rule is; an unknown id is refused."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from operator import attrgetter
 from os import PathLike
 from typing import Any, Literal, overload
 
@@ -13,7 +15,7 @@ from eligo.arguments import directory_path, flag, one_of, plain_id, shown, whole
 from eligo.arrow import arrow_of
 from eligo.compile.events import EventBuffer
 from eligo.engine import Absent, Engine
-from eligo.errors import OptionError
+from eligo.errors import OptionError, UnknownRuleError
 from eligo.explain import Explanation, explain
 from eligo.interrupts import interrupt_within, interruptible
 from eligo.language import Limits, parse
@@ -21,6 +23,8 @@ from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
 from eligo.stats import Stats, collect
+
+_EVERY: Any = object()  # in place of a rule: all that match
 
 
 class Matcher:
@@ -122,6 +126,8 @@ class Matcher:
     @interruptible
     def remove_many(self, rules: Iterable[RuleId]) -> None:
         """Remove rules by their ids, all of them or, if one is unknown, none."""
+        if isinstance(rules, pa.Array | pa.ChunkedArray):
+            rules = rules.to_pylist()
         if isinstance(rules, str | bytes) or not isinstance(rules, Iterable):
             raise OptionError(f"rules is a list of ids, not {shown(rules)}")
         self.engine.loader.remove_many([plain_id(rule) for rule in rules])
@@ -143,9 +149,8 @@ class Matcher:
     def rules(self) -> Iterator[Rule]:
         """All rules, in the order in which they were added. One that is removed meanwhile may be left out."""
         for rule in self:
-            found = self.engine.rules.view.rule(rule)
-            if found is not None:
-                yield found
+            with suppress(UnknownRuleError):
+                yield self.get(rule)
 
     @interruptible
     def get(self, rule: RuleId) -> Rule:
@@ -181,6 +186,10 @@ class Matcher:
     def rule_type(self) -> pa.DataType:
         """The Arrow type of rule ids."""
         return pa.int64() if self.engine.loader.id_type is int else pa.string()
+
+    def _type_of(self, ids: Sequence[pa.Array]) -> pa.DataType:
+        """The type of the ids that were found; it may be another by now."""
+        return self.rule_type if not ids else pa.int64() if pa.types.is_integer(ids[0].type) else pa.string()
 
     # -- matching
 
@@ -234,20 +243,25 @@ class Matcher:
         the answer is a pair: the table, and a `Reject` for each of them.
 
         Each event is matched against the rules of one moment. That moment is the same for all events of a batch, unless
-        the index changes in place (`be-tree`): then a later event may see rules that came while earlier ones were
-        matched.
+        the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`): then a later event may see rules that came
+        while earlier ones were matched.
         """
         most = None if limit is None else whole_number("limit", limit)
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
-        kind, view = self.rule_type, self.engine.rules.view
+        view = self.engine.rules.view
         rejects: list[Reject] = []
         numbers, rules = [], []
-        found = matched_or_rejected(view, events, tags, most, rejects) if collect else view.batch(events, tags, most)
-        for number, ids in found:
+        for number, ids in (
+            matched_or_rejected(view, events, tags, most, rejects) if collect else view.batch(events, tags, most)
+        ):
             numbers.append(arrow_of(number))
-            rules.append(ids.cast(kind))
-        schema = pa.schema([("event", pa.int64()), ("rule", kind)])
-        table = pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(rules, kind)], schema=schema)
+            rules.append(ids)
+        kind = self._type_of(rules)
+        table = pa.table(
+            [pa.chunked_array(numbers, pa.int64()), pa.chunked_array([ids.cast(kind) for ids in rules], kind)],
+            schema=pa.schema([("event", pa.int64()), ("rule", kind)]),
+        )
+        rejects.sort(key=attrgetter("row"))
         return (table, rejects) if collect else table
 
     @interruptible
@@ -260,11 +274,12 @@ class Matcher:
     @interruptible
     def top_batch(self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None) -> pa.Table:
         """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
-        kind, most = self.rule_type, whole_number("k", k)
+        found = list(self.engine.rules.view.best(events, tags, whole_number("k", k)))
+        kind = self._type_of([ids for _, ids, _ in found])
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
         batches = [
             pa.RecordBatch.from_arrays([arrow_of(number), ids.cast(kind), arrow_of(weight)], schema=schema)
-            for number, ids, weight in self.engine.rules.view.best(events, tags, most)
+            for number, ids, weight in found
         ]
         return pa.Table.from_batches(batches, schema)
 
@@ -272,16 +287,18 @@ class Matcher:
     def explain(self, event: Mapping[str, Any], rule: RuleId) -> Explanation: ...
 
     @overload
-    def explain(self, event: Mapping[str, Any], rule: None = None) -> list[Explanation]: ...
+    def explain(self, event: Mapping[str, Any]) -> list[Explanation]: ...
 
-    def explain(self, event: Mapping[str, Any], rule: RuleId | None = None) -> Explanation | list[Explanation]:
+    @interruptible
+    def explain(self, event: Mapping[str, Any], rule: Any = _EVERY) -> Explanation | list[Explanation]:
         """Why the event makes that rule true, or why not: print the result. Without `rule`, of all rules that match."""
-        if rule is None:
-            view = self.engine.rules.view
-            found = (view.rule(one) for one in self.match(event))
-            return [self._explained(event, one) for one in found if one is not None]
+        view = self.engine.rules.view
+        if rule is _EVERY:
+            found = (view.rule(one) for one in view.ids(event, self._buffer(), None, None))
+            whys = [self._explained(event, one) for one in found if one is not None]
+            return [why for why in whys if why.matched]  # a rule may have been replaced meanwhile
         known = self.get(rule)
-        self.match(event, limit=1)  # an event that cannot be matched is refused in the same words
+        view.ids(event, self._buffer(), None, 1)  # an event that cannot be matched is refused in the same words
         return self._explained(event, known)
 
     def _explained(self, event: Mapping[str, Any], rule: Rule) -> Explanation:

@@ -12,6 +12,8 @@ from eligo.errors import OptionError
 
 T = TypeVar("T")
 
+_IN_THE_LAB = ("counting", "gryphon", "k-index", "op-index")
+
 _log = logging.getLogger(__name__)
 
 
@@ -43,7 +45,7 @@ class Registry(Generic[T]):
             return self._known[name]
         names = [*also, *self.all()]
         near = difflib.get_close_matches(str(name), names, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = "; eligo-lab has it" if name in _IN_THE_LAB else f"; did you mean {near[0]!r}?" if near else ""
         raise OptionError(f"unknown {self._noun} {name!r}{hint} (there are: {', '.join(names)})")
 
     def all(self) -> dict[str, type[T]]:
@@ -66,7 +68,11 @@ class Registry(Generic[T]):
         found = {}
         for point in entry_points(group=self._group):
             try:
-                found[point.name] = point.load()
+                thing = point.load()
+                if not isinstance(thing, type) or getattr(thing, "name", None) != point.name:
+                    raise TypeError(f"it is no class whose `name` is {point.name!r}")
             except Exception as error:
-                _log.warning("the %s %r of %s cannot be loaded: %s", self._noun, point.name, point.value, error)
+                _log.warning("the %s %r of %s cannot be used: %s", self._noun, point.name, point.value, error)
+            else:
+                found[point.name] = thing
         return found

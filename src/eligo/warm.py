@@ -107,7 +107,8 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
         path = INDEXES.get(name).__module__.split(".")
         families.setdefault(".".join(path[:3]), []).append(f"{name}/interval")
     pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]
-    pairs += [f"{AUTO}/{evaluator}" for evaluator in EVALUATORS.all() if evaluator != "interval"]
+    others = EVALUATORS.all() if indexes is None else EVALUATORS.own
+    pairs += [f"{AUTO}/{evaluator}" for evaluator in others if evaluator != "interval"]
     return [*pairs, _LABELS, _EXCHANGE, _PIECES, _VARIANTS]
 
 
@@ -269,7 +270,7 @@ def _pieces() -> None:
     given = list(zip(pieces, numbers, strict=True))
     join_pieces(given, recipe, 0.5)
     with tempfile.TemporaryDirectory(prefix="eligo-warm-") as folder:
-        for name in INDEXES.all():
+        for name in INDEXES.own:
             # Other indexes have been through this with a matcher of theirs; those that change in place have not.
             if choose(name).updates == "native" or name == AUTO:
                 rules = RuleSet(choose(name), Interval, "fails", multi)

@@ -509,3 +509,42 @@ def test_all_matches_are_explained() -> None:
     assert "✗" in shown
     with pytest.raises(eligo.UnknownRuleError):
         m.explain({"a": 1}, "nobody")
+
+
+@pytest.mark.parametrize("index", ["propagation", "pst-hash"])
+def test_a_batch_with_rejects_takes_what_any_batch_takes(index: str) -> None:
+    m = Matcher(index)
+    m.add_many([("one", "x = 1", 1.0, "k"), ("two", "x = 1", 1.0, "other")])
+    events: list[dict[str, Any]] = [{"x": 1}, {"x": [1, 2]}, {"x": 1}] * 3000
+    table, rejects = m.match_batch(events, tags=(tag for tag in ["k"]), on_error="collect")
+    assert table.column("event").to_pylist() == [i for i in range(9000) if i % 3 != 1]
+    assert [reject.row for reject in rejects] == list(range(1, 9000, 3))
+    with pytest.raises(eligo.OptionError, match="tags"):
+        m.match_batch([], tags=5, on_error="collect")  # type: ignore[call-overload]
+    # Two attributes of a table, each with values that cannot be used in some rows.
+    far = pa.array([2**62, 0, 2**62, 0], pa.int64()).cast(pa.timestamp("s"))
+    table, rejects = m.match_batch(pa.table({"x": [1, 1, 1, 1], "t": far}), on_error="collect")
+    assert (table.num_rows, rejects) == (8, [])  # no rule looks at t
+    m.add("when", "t is not null or x = 5")
+    table, rejects = m.match_batch(pa.table({"x": [1, 1, 1, 1], "t": far}), on_error="collect")
+    assert [reject.row for reject in rejects] == [0, 2]
+    assert sorted(set(table.column("event").to_pylist())) == [1, 3]
+    m.add("deep", "o.y = 1")
+    column = pa.array([[(1, 2)]] * 3, pa.map_(pa.int64(), pa.int64()))
+    with pytest.raises(eligo.EventError, match="'o' is a map with keys"):
+        m.match_batch(pa.table({"o": column}), on_error="collect")
+
+
+@pytest.mark.parametrize("index", ["propagation", "be-tree"])
+def test_clearing_forgets_which_attributes_held_several_values(index: str) -> None:
+    m = Matcher(index, multi=["declared"])
+    m.add_many((i, f"tags contains any ('t{i}') and declared = {i}") for i in range(50))
+    assert m.match({"tags": ["t7", "x"], "declared": [7]}) == [7]
+    m.remove_many(pa.array([1, 2, 3]))
+    assert len(m) == 47
+    m.clear()
+    assert m.multi == {"declared"}
+    m.add("again", "tags = 't7'")
+    with pytest.raises(eligo.EventError, match="'tags'"):
+        m.match({"tags": ["t7", "x"]})
+    assert m.match({"tags": "t7"}) == ["again"]

@@ -52,7 +52,7 @@ def test_entry_points_of_other_packages(monkeypatch: pytest.MonkeyPatch, caplog:
     registry: Registry[object] = Registry("things", "thing", {"own": "eligo.index.scan:Scan"})
     with caplog.at_level(logging.WARNING, "eligo"):
         assert registry.get("foreign") is Foreign
-    assert "the thing 'broken' of nowhere.at_all:Thing cannot be loaded: No module named 'nowhere'" in caplog.text
+    assert "the thing 'broken' of nowhere.at_all:Thing cannot be used: No module named 'nowhere'" in caplog.text
     assert list(registry.all()) == ["foreign", "own"]
     assert registry.get("own").__name__ == "Scan"
     with pytest.raises(

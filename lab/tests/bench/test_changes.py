@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from eligo.cli import app
+from eligo.cli import application
 from eligo.index.be_tree.nodes import ROWS
 from eligo.index.be_tree.tree import BeTree
 from eligo.index.registry import INDEXES
@@ -156,7 +156,7 @@ def test_a_run_of_many_points_is_kept_as_a_whole(
 def test_pages_and_plots(file: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page, html = tmp_path / "performance.md", tmp_path / "report.html"
-    done = CliRunner().invoke(app, ["bench", "report", str(file), "-o", str(page), "--html", str(html)])
+    done = CliRunner().invoke(application(), ["bench", "report", str(file), "-o", str(page), "--html", str(html)])
     assert done.exit_code == 0, done.output
     text, content = page.read_text(), html.read_text()
     assert content.count("<svg") == len(EVERY)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from eligo.cli import app
+from eligo.cli import application
 from eligo.errors import OptionError
 from eligo_lab.bench import campaign
 from eligo_lab.bench.campaign import Wish, chosen, missing, run_all, scaled, task_of
@@ -116,7 +116,7 @@ def test_scale_makes_fewer_but_never_too_few() -> None:
 
 
 def test_all_are_listed() -> None:
-    done = CliRunner().invoke(app, ["bench", "list"])
+    done = CliRunner().invoke(application(), ["bench", "list"])
     assert done.exit_code == 0
     for name in (*EXPERIMENTS, "foundation", "tiny"):
         assert name in done.stdout

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from eligo.cli import app
+from eligo.cli import application
 from eligo.errors import OptionError
 from eligo_lab.bench import stabbing
 from eligo_lab.bench.campaign import Wish, missing, run_all
@@ -162,7 +162,7 @@ def test_a_run_is_taken_up_again_and_pages_show_it(file: Path, entry: dict[str, 
     assert run_all([TABLE], SMALL, copy, QUIET, "again", resume=True)["experiments"][0] == entry
     pytest.importorskip("matplotlib")
     page, html = tmp_path / "performance.md", tmp_path / "report.html"
-    done = CliRunner().invoke(app, ["bench", "report", str(file), "-o", str(page), "--html", str(html)])
+    done = CliRunner().invoke(application(), ["bench", "report", str(file), "-o", str(page), "--html", str(html)])
     assert done.exit_code == 0, done.output
     assert "can only be locating" in page.read_text()
     assert "narrow: segment-tree" in html.read_text()
@@ -170,7 +170,7 @@ def test_a_run_is_taken_up_again_and_pages_show_it(file: Path, entry: dict[str, 
 
 def test_from_the_command_line(tmp_path: Path) -> None:
     ask = ["bench", "run", "ps-tree/table3", "--rules", "60", "--events", "40", "--repeat", "1", "--json"]
-    done = CliRunner().invoke(app, [*ask, str(tmp_path / "f.json"), "--index", "scan,segment-tree"])
+    done = CliRunner().invoke(application(), [*ask, str(tmp_path / "f.json"), "--index", "scan,segment-tree"])
     assert done.exit_code == 0, done.output
-    done = CliRunner().invoke(app, [*ask, str(tmp_path / "f.json"), "--index", "segment-trie"])
+    done = CliRunner().invoke(application(), [*ask, str(tmp_path / "f.json"), "--index", "segment-trie"])
     assert done.exit_code != 0

@@ -12,7 +12,8 @@ Commands raise typer.Exit with one of the codes of `terminal`; `guarded` turns e
 from __future__ import annotations
 
 import sys
-from importlib.metadata import EntryPoints, entry_points
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
@@ -52,30 +53,38 @@ for name, command in (
     app.command(name)(guarded(command))
 
 
-def _add_commands(of: EntryPoints) -> None:
-    """Add the commands of other packages: functions, or whole typer applications."""
+@cache
+def application() -> typer.Typer:
+    """The command line with the commands of other packages: functions, or whole typer applications."""
+    of = entry_points(group="eligo.commands")
+    own = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
     for point in of:
         try:
             made = point.load()
+            if point.name in own:
+                raise EligoError("there is another one of that name")
         except Exception as error:
-            say(f"the command {point.name!r} of {point.value} cannot be loaded: {error}")
+            say(f"the command {point.name!r} of {point.value} cannot be used: {error}")
             continue
         if isinstance(made, typer.Typer):
             app.add_typer(made, name=point.name)
         else:
             app.command(point.name)(guarded(made))
-    for name in _LAB - of.names:
-        app.command(name, hidden=True, context_settings={"ignore_unknown_options": True})(guarded(_in_the_lab))
+    for name in _LAB - of.names - own:
+        settings = {"ignore_unknown_options": True}
+        app.command(name, help="Comes with eligo-lab.", add_help_option=False, context_settings=settings)(
+            guarded(_in_the_lab)
+        )
+    return app
 
 
 _LAB = {"bench", "generate"}
 
 
 def _in_the_lab(context: typer.Context, rest: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    raise EligoError(f"`eligo {context.info_name}` comes with another package: pip install eligo-lab")
-
-
-_add_commands(entry_points(group="eligo.commands"))
+    raise EligoError(
+        f"`eligo {context.info_name}` comes with another package, eligo-lab: pip install ./lab in a clone of eligo"
+    )
 
 
 @app.command("submit-path")
@@ -115,4 +124,4 @@ def main() -> None:
         options, rest = arguments[:place], arguments[place:]
     if "--debug" in options:
         options = ["--debug", *(option for option in options if option != "--debug")]
-    run_program(lambda: app([*options, *rest]))
+    run_program(lambda: application()([*options, *rest]))

@@ -84,7 +84,7 @@ def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> 
     try:
         column = column if kind == column.type else column.cast(kind)
     except pa.ArrowException as error:
-        raise EventError(f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}") from None
+        raise ColumnError(f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}") from None
     if not isinstance(column, pa.ChunkedArray):
         return [(name, column, None)]
     if column.num_chunks <= 1:
@@ -138,7 +138,7 @@ def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encode
     """A map from names to values: one attribute, or path to some, for each key that rules name."""
     kind = column.type.key_type
     if not _is_string(kind.value_type if pa.types.is_dictionary(kind) else kind):
-        raise EventError(f"attribute {name!r} is a map with keys of Arrow type {kind}; only strings name attributes")
+        raise ColumnError(f"attribute {name!r} is a map with keys of Arrow type {kind}; only strings name attributes")
     parents, pairs = _items(column.cast(pa.list_(pa.struct([("key", kind), ("value", column.type.item_type)]))))
     if events is not None:
         parents = events[parents]

@@ -14,9 +14,9 @@ docs/exchange.md tells it step by step.
 
 from __future__ import annotations
 
-from eligo.exchange.exchange import Campaign, Edge, Exchange
+from eligo.exchange.exchange import Campaign, Edge, Exchange, ExchangeStats
 from eligo.exchange.expressions import Eligibility
 from eligo.exchange.graph import GraphError, UnknownNodeError
 from eligo.exchange.snapshot import open_exchange as open
 
-__all__ = ["Campaign", "Edge", "Eligibility", "Exchange", "GraphError", "UnknownNodeError", "open"]
+__all__ = ["Campaign", "Edge", "Eligibility", "Exchange", "ExchangeStats", "GraphError", "UnknownNodeError", "open"]

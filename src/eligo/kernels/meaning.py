@@ -7,6 +7,7 @@ kernel that it calls. It does not cover comments, docstrings, names of files, nu
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -76,8 +77,14 @@ def _names(code: CodeType) -> set[str]:
     return found
 
 
+def _goes_by_name(module: str) -> bool:
+    """Whether a module is of Python, NumPy or Numba, whose versions are part of a key; of others the content counts."""
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names or top in ("numpy", "numba", "llvmlite")
+
+
 def _value(value: Any, names: list[str], called: Callable[[FunctionType], bytes]) -> bytes:
-    """What a global stands for. Of a module of this package, whatever is named; others go by their names."""
+    """What a global stands for. Of a module, whatever is named of it, unless it goes by its name."""
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}".encode()
     if isinstance(value, tuple):
@@ -85,14 +92,14 @@ def _value(value: Any, names: list[str], called: Callable[[FunctionType], bytes]
     if isinstance(value, np.generic | np.ndarray):
         return f"{value.dtype.str} {value.shape}".encode() + value.tobytes()
     if isinstance(value, ModuleType):
-        if not value.__name__.startswith("eligo"):
+        if _goes_by_name(value.__name__):
             return value.__name__.encode()
         inner = [name for name in names if name in vars(value)]
         return b"{" + b",".join(name.encode() + b"=" + _value(vars(value)[name], [], called) for name in inner) + b"}"
     function = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # a kernel, an intrinsic
     if isinstance(function, FunctionType):
         return called(function)
-    if isinstance(value, FunctionType) and value.__module__.startswith("eligo"):
+    if isinstance(value, FunctionType) and not _goes_by_name(value.__module__):
         return called(value)
     if isinstance(value, type) and hasattr(value, "kernel_fields"):
         # Machine code that makes one looks for the class by its name.

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from eligo.arguments import tag_names
+from eligo.arrow import arrow_of
 from eligo.compile.compiled import I64
-from eligo.errors import ColumnError, EventError
+from eligo.compile.unusable import UnusableValuesError
+from eligo.errors import EventError
 from eligo.rule import Reject
 from eligo.segments.encoding import slices
 from eligo.segments.rules import View
+
+_NAMED = re.compile(r"event (\d+): ", re.ASCII)
 
 
 def matched_or_rejected(
@@ -19,27 +26,37 @@ def matched_or_rejected(
 ) -> Iterator[tuple[I64, pa.Array]]:
     """Yields what `View.batch` yields; events that cannot be used are appended to `rejects` instead.
 
-    A slice with such an event is halved until the event is alone. A column that no rule can use is nobody's fault among
-    the events, and raises.
+    An error names the event, or all events of a table whose value of an attribute cannot be used. These are taken out,
+    and the rest is tried again. What names none, such as a column that no rule can use, is nobody's fault and raises.
     """
+    wanted = None if tags is None else tag_names("tags", tags)
     for first, part in slices(events):
-        waiting = [(first, part)]
-        while waiting:
-            start, some = waiting.pop()
+        numbers, left = np.arange(first, first + len(part)), part
+        while len(left):
             try:
-                found = list(view.batch(some, tags, limit))
-            except ColumnError:
-                raise
+                found = list(view.batch(left, wanted, limit))
             except EventError as error:
-                if len(some) == 1:
-                    rejects.append(Reject(start, None, str(error).removeprefix("event 0: ")))
-                    continue
-                half = len(some) // 2
-                waiting += [(start + half, _cut(some, half, len(some))), (start, _cut(some, 0, half))]
+                rows, why = _at_fault(error)
+                rejects.extend(Reject(int(numbers[row]), None, why) for row in rows)
+                if isinstance(left, list):  # all before the one that is named can be used
+                    found = list(view.batch(left[: rows[0]], wanted, limit))
+                    yield from ((numbers[number], ids) for number, ids in found)
+                    numbers, left = numbers[rows[0] + 1 :], left[rows[0] + 1 :]
+                else:
+                    good = np.ones(len(left), np.bool_)
+                    good[rows] = False
+                    numbers, left = numbers[good], left.filter(arrow_of(good))
                 continue
-            for number, ids in found:
-                yield number + start, ids
+            yield from ((numbers[number], ids) for number, ids in found)
+            break
 
 
-def _cut(part: pa.Table | pa.RecordBatch | list[Any], first: int, stop: int) -> Any:
-    return part[first:stop] if isinstance(part, list) else part.slice(first, stop - first)
+def _at_fault(error: EventError) -> tuple[list[int], str]:
+    """The rows that an error is about, and what it says of each; if it is about none, it is raised."""
+    named = _NAMED.match(str(error))
+    if named is None:
+        raise error
+    why = str(error)[named.end() :]
+    if isinstance(error, UnusableValuesError) and error.rows is not None:
+        return np.unique(error.rows).tolist(), why
+    return [int(named[1])], why

@@ -81,7 +81,7 @@ def _bytes(column: pa.Array) -> tuple[U8, I64]:
     column = column.cast(pa.large_binary())
     _, offsets, data = column.buffers()
     if not len(column):
-        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
+        return view_of(None, np.uint8), view_of(pa.py_buffer(bytes(8)), np.int64)
     found = view_of(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     return view_of(data, np.uint8), found
 

@@ -37,18 +37,20 @@ PLAIN = {
     "docstring": '"""Words."""',
     "constant": "1",
     "flag": 0,
+    "package": "eligo",
 }
 
 
 def made(**given: Any) -> bytes:
     values = {**PLAIN, **given}
-    settings = types.ModuleType("eligo.settings")
+    package = values.pop("package")
+    settings = types.ModuleType(f"{package}.settings")
     settings.flag = values.pop("flag")  # type: ignore[attr-defined]
     names: dict[str, Any] = {
         "np": np,
         "settings": settings,
         "kernel": lambda function: types.SimpleNamespace(py_func=function),
-        "__name__": "eligo.made",
+        "__name__": f"{package}.made",
     }
     exec(BASE.format(**values), names)
     return meaning(names["outer"].py_func)
@@ -64,8 +66,9 @@ def test_words_and_lines_mean_nothing() -> None:
     [{"limit": "4"}, {"limit": "3.0"}, {"table": "[1, 3]"}, {"table": "[1.0, 2.0]"}, {"operator": "-"}, {"constant": "2"}, {"constant": "1.0"}, {"flag": 1}, {"flag": True}],
     ids=str,
 )  # fmt: skip
-def test_what_a_kernel_or_a_helper_computes_does(change: dict[str, Any]) -> None:
-    assert made(**change) != made()
+@pytest.mark.parametrize("package", ["eligo", "eligo_lab", "of_somebody_else"])
+def test_what_a_kernel_or_a_helper_computes_does(change: dict[str, Any], package: str) -> None:
+    assert made(**change, package=package) != made(package=package)
 
 
 def test_a_set_means_the_same_in_every_process() -> None:

@@ -1,6 +1,6 @@
 """`op-index` kept in order while conjunctions come one by one: the second OpIndex of the PS-Tree paper Figure 5(b).
 
-It is no index of its own (index/op_kept.py), so it has a time to build beside the others and nothing else.
+It is no index of its own (rivals/op_kept.py), so it has a time to build beside the others and nothing else.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""PS-Tree for one attribute, whose values are of any kind (the PS-Tree paper Â
 
 The paper writes a value as elements and gives each a level of the tree. Here an element is a whole word of 64 bits, and
 the levels within one are the inner nodes' (nodes.py); a value has a second element only where one word cannot tell it
-from its neighbours. What lies behind an element is a layer (texts.py).
+from its neighbours. What lies behind an element is a layer (string_trie.py).
 
     kind       first      then
     number     NUMBER     the float at or below it, as 64 bits in its order (sign, exponent and mantissa of the paper)
@@ -270,6 +270,6 @@ def number_elements(value: int | float) -> tuple[int, int]:
 
 
 def slices(text: str) -> list[int]:
-    """A string as the slices that texts.py makes of it."""
+    """A string as the slices that string_trie.py makes of it."""
     data = np.array(bytearray(text.encode("utf-8", "surrogatepass")), np.uint8)
     return [int(slice_at(data, 0, len(data), layer)) for layer in range(max(-(-len(data) // 7), 1))]

@@ -1,3 +1,1 @@
 """BE-Tree: nodes.py draws it, insert.py builds it, search.py searches it, tree.py is the index."""
-
-from eligo.index.be_tree import tree as tree

@@ -15,7 +15,7 @@
     p-directory words[DIRECTORY …]: key << 32 | top bucket, in any order
     slots       c-node << 32 | key to p-node, by open addressing
     crown       the root's p-directory by key: top bucket + 1, or 0
-    l-node      rows (dynamic/rows.py) without gaps, in a block of `words`
+    l-node      rows (dynamic/packed_predicate.py) without gaps, in a block of `words`
     by key      popular: expressions that have it; seen: events, of those watched; least, most: values that rules name;
                 trust: by how much its rank was too good, and what adapt.py gathers to tell: expected, wasted
 

@@ -23,8 +23,7 @@ places on a short line (line.py), and a check of an interval there is one word.
                     them; without flags, and with few values close to each other, such a check is tiny and MASKED
         EXCEPT      pairs: it lies in none of them, or is of another kind
         ASK         the predicate's pattern (-1: none) and its cuts, six words a run: see slow_path.py. The interval
-        holds
-                    all values of the kind that could satisfy it; kind ANY: values of several kinds could
+                    holds all values of the kind that could satisfy it; kind ANY: values of several kinds could
 
 Checks in use come first, `words in use` of them in all; behind them are those that the way to the row guarantees. Plain
 ones, tiny and not MASKED, stand before others, one that is likely to fail first; their number is known, so that they

@@ -35,7 +35,6 @@ class PooledScratch(Scratch):
         self.found = np.zeros(0, np.int32)
         self.counters = np.zeros(EVENTS_SEARCHED + 1, np.int64)
         self.attributes = self.entries = -1
-        self.offsets = np.zeros(2, np.int64)
         self._own = False
 
     def fit_event(self, attributes: int, entries: int, highest: int) -> bool:

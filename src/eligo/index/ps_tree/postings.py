@@ -5,8 +5,8 @@
                  words[o+2]    rows of the block, entries that its directory has room for
                  directory     for each row in order: the space of one more predicate of the rule, ALWAYS: of none;
                                where the row begins, counted from o
-                 rows          (dynamic/rows.py) without gaps: first the checks that have to be looked at, then those
-                               that key and directory guarantee
+                 rows          (dynamic/packed_predicate.py) without gaps: first the checks that have to be
+                               looked at, then those that key and directory guarantee
 
 To look at a row costs one or two cache lines, to look at its entry in the directory an eighth of one: rows are fetched
 for events that satisfy one predicate more than the key says. A rule has a copy of its row in the block of each of its

@@ -20,9 +20,9 @@
 Leaves that begin later have no entry: a tree none of whose satisfied leaves begins at 1 is not complete, and is never
 looked at. Labels are those of the evaluator `interval`.
 
-Invariants (verify.py): every leaf of a row in use counts in `uses`, and a number with uses is in the index; every entry
-belongs to a row in use; what is in no free list is in use; records lie without gaps but for one, while they slide
-together (records.py).
+Invariants (tests/invariants/living.py): every leaf of a row in use counts in `uses`, and a number with uses is in the
+index; every entry belongs to a row in use; what is in no free list is in use; records lie without gaps but for one,
+while they slide together (records.py).
 """
 
 from __future__ import annotations
