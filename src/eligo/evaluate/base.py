@@ -19,6 +19,7 @@ class EvaluatorScratch:
 
     def __init__(self, rules: int) -> None:
         self.matched = np.zeros(rules + max(1024, rules // 4), np.int32)
+        self.offsets, self.ends = np.zeros(2, np.int64), np.zeros(2, np.int64)  # of one event's conjunctions, and rules
 
 
 class Evaluator(ABC):
@@ -70,12 +71,14 @@ class Evaluator(ABC):
     @abstractmethod
     def scratch(self) -> Any: ...
 
-    @abstractmethod
     def evaluate(self, found: I32, count: int, allowed: U8, scratch: Any) -> int:
         """Put the rules completed by found[:count] into scratch.matched, ascending; how many.
 
         `allowed` has a byte for each rule, 0 for those to leave out, or no bytes at all when none are.
         """
+        scratch.offsets[1] = count
+        self.evaluate_batch(found, scratch.offsets, 1, allowed, scratch, scratch.ends)
+        return int(scratch.ends[1])
 
     @abstractmethod
     def group(self, found: I32, count: int, scratch: Any) -> int:

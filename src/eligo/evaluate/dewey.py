@@ -73,9 +73,6 @@ class Dewey(Evaluator):
     def scratch(self) -> DeweyScratch:
         return DeweyScratch(self.leaves, self.rules, int(self._own["depth"][0]))
 
-    def evaluate(self, found: I32, count: int, allowed: U8, scratch: DeweyScratch) -> int:
-        return dewey_one(self.handle, found, count, allowed, scratch.group, scratch.node)  # type: ignore[no-any-return]
-
     def group(self, found: I32, count: int, scratch: DeweyScratch) -> int:
         scratch.satisfied = found, count
         return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
@@ -207,12 +204,6 @@ def close_nodes(node, depth, to):  # type: ignore[no-untyped-def]
 
 @kernel
 def dewey_complete(labels, touched, found, count, allowed, g, node):  # type: ignore[no-untyped-def]
-    return complete_deweys(labels, touched, found, 0, count, allowed, g, node, 0)
-
-
-@kernel
-def dewey_one(labels, found, count, allowed, g, node):  # type: ignore[no-untyped-def]
-    touched = group_leaves(labels.leaves, found, 0, count, g, 0)
     return complete_deweys(labels, touched, found, 0, count, allowed, g, node, 0)
 
 

@@ -74,9 +74,6 @@ class Interval(Evaluator):
     def scratch(self) -> IntervalScratch:
         return IntervalScratch(self.leaves, self.rules)
 
-    def evaluate(self, found: I32, count: int, allowed: U8, scratch: IntervalScratch) -> int:
-        return interval_one(self.handle, found, count, allowed, scratch.group, scratch.reached)  # type: ignore[no-any-return]
-
     def group(self, found: I32, count: int, scratch: IntervalScratch) -> int:
         scratch.satisfied = found, count
         return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
@@ -213,12 +210,6 @@ def complete_intervals(labels, n, found, first, stop, allowed, g, reached, start
 
 @kernel
 def interval_complete(labels, touched, found, count, allowed, g, reached):  # type: ignore[no-untyped-def]
-    return complete_intervals(labels, touched, found, 0, count, allowed, g, reached, 0)
-
-
-@kernel
-def interval_one(labels, found, count, allowed, g, reached):  # type: ignore[no-untyped-def]
-    touched = group_leaves(labels.leaves, found, 0, count, g, 0)
     return complete_intervals(labels, touched, found, 0, count, allowed, g, reached, 0)
 
 

@@ -70,9 +70,6 @@ class TreeEvaluator(Evaluator):
     def complete(self, touched: int, allowed: U8, scratch: TreeScratch) -> int:
         return trees_complete(self.handle, touched, allowed, scratch.handle)  # type: ignore[no-any-return]
 
-    def evaluate(self, found: I32, count: int, allowed: U8, scratch: TreeScratch) -> int:
-        return trees_one(self.handle, found, count, allowed, scratch.handle)  # type: ignore[no-any-return]
-
     def evaluate_batch(
         self, found: I32, offsets: I64, events: int, allowed: U8, scratch: TreeScratch, ends: I64
     ) -> int:
@@ -219,11 +216,6 @@ def trees_group(trees, found, count, w):  # type: ignore[no-untyped-def]
 @kernel
 def trees_complete(trees, touched, allowed, w):  # type: ignore[no-untyped-def]
     return walk_trees(trees, touched, allowed, w, 0)
-
-
-@kernel
-def trees_one(trees, found, count, allowed, w):  # type: ignore[no-untyped-def]
-    return walk_trees(trees, touch_rules(trees, found, 0, count, w), allowed, w, 0)
 
 
 @kernel
