@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eligo
+from eligo import OneOf
 from eligo.compile.events import EventBuffer
 from eligo.index.registry import INDEXES
 from eligo.index.scan import Scan
 from eligo.language import parse
-from eligo.language.tree import And, Predicate
+from eligo.language.tree import And, Not, Predicate
 from eligo.prove import prove
 from eligo.prove.cases import (
     Add,
@@ -30,6 +32,7 @@ from eligo.prove.cases import (
     Setup,
     Top,
     TopBatch,
+    ask_reference,
     run,
     wanted_of,
 )
@@ -148,3 +151,12 @@ def test_tables_hold_their_events() -> None:
         Column("t", "pa.timestamp('ms')").arrow_type()
         == table_of([], [Column("t", "pa.timestamp('ms')")]).schema[0].type
     )
+
+
+def test_of_a_range_below_a_path_the_normal_form_is_asked_too() -> None:
+    rule = And((Predicate("n.x", "=", (2,)), Not(Predicate("n.x", "=", (3,), negated=True))))
+    for event in ({"n": {"x": OneOf(2, 3)}}, {"n.x": OneOf(2, 3)}):
+        assert not ask_reference(rule, event, "fails", frozenset())
+        matcher = eligo.Matcher()
+        matcher.add(1, rule)
+        assert matcher.match(event) == []

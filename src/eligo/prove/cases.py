@@ -180,9 +180,16 @@ class Case:
 
 def ask_reference(rule: Node, event: Event, absent: str, multi: frozenset[str]) -> bool:
     """What the reference says of one rule and one event; of ranges it is asked with the normal form."""
-    if any(isinstance(value, Range) for value in event.values()):
+    if _has_range(event):
         rule = normalize(rule, multi=multi, absent=absent)
     return matches(rule, event, absent, multi)
+
+
+def _has_range(event: Event) -> bool:
+    """Whether some value is a range, at any depth."""
+    return any(
+        isinstance(value, Range) or (isinstance(value, Mapping) and _has_range(value)) for value in event.values()
+    )
 
 
 class Model:
