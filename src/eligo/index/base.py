@@ -39,7 +39,9 @@ class Index(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     updates: ClassVar[Literal["rebuild", "native"]] = "rebuild"
-    search_events: ClassVar[Any]  # the kernel that `search_batch` calls: what `searching` made
+    # The kernel that `search_batch` calls: what `searching` made. Indexes that change in place have a `search_batch` of
+    # their own (dynamic/pooled_index.py) and need none.
+    search_events: ClassVar[Any]
     handle: Any  # its first argument
     options: ClassVar[Mapping[str, Option]] = {}
 
