@@ -52,12 +52,12 @@ class Flight:
         ends = [event for event in driver.events() if event["Event"] == "SparkListenerTaskEnd"]
         flying = {task["taskId"] for task in self.tasks}
         lost = {
-            (end["Stage ID"], end["Task Info"]["Index"])
+            _part(end)
             for end in ends
             if end["Task Info"]["Task ID"] in flying and end["Task End Reason"]["Reason"] == "ExecutorLostFailure"
         }
         again = {
-            (end["Stage ID"], end["Task Info"]["Index"])
+            _part(end)
             for end in ends
             if end["Task Info"]["Task ID"] not in flying and end["Task End Reason"]["Reason"] == "Success"
         }
@@ -188,6 +188,11 @@ def _read(address: str) -> list[dict[str, Any]]:
     except (OSError, HTTPException):  # not there yet, or just gone
         return []
     return found
+
+
+def _part(end: dict[str, Any]) -> tuple[int, int]:
+    """The part of the work that a task did: its index would count anew in each attempt of a stage."""
+    return end["Stage ID"], end["Task Info"]["Partition ID"]
 
 
 def _about(stage: Stage) -> Stage:
