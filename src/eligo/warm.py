@@ -182,7 +182,7 @@ def _pass(index: str, evaluator: str, integers: bool) -> None:
     _ask(matcher)
     _change(eligo.Matcher(index, evaluator), integers)
     wide = eligo.Matcher(index, evaluator, options=options)
-    wide.add(ids[0], _WIDE)
+    wide.add_many([(ids[0], _WIDE)])
     wide.match(_EVENTS[0])
     wide.match_batch(list(_EVENTS))
     with tempfile.TemporaryDirectory(prefix="eligo-warm-") as folder:
@@ -197,13 +197,13 @@ def _widest_labels() -> None:
 
     import eligo
     from eligo.evaluate.interval import Interval
-    from eligo.segments.view import SegmentsView
+    from eligo.segments.rule_set import RuleSet
 
     matcher = eligo.Matcher()
-    matcher.add(1, _WIDE)
-    view = matcher.engine.rules.view
-    assert isinstance(view, SegmentsView)
-    segment = view.segments[0]
+    matcher.add_many([(1, _WIDE)])
+    rules = matcher.engine.rules
+    assert isinstance(rules, RuleSet)
+    segment = rules.segments[0]
     small = segment.evaluator
     assert isinstance(small, Interval)
     half = np.uint64(4 * small.span.itemsize)

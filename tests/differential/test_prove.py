@@ -81,7 +81,7 @@ def test_shrinking_leaves_what_is_needed(forgetful: str) -> None:
     small = shrink(Case(Setup(forgetful, "interval"), steps))
     assert small is not None
     case, difference = small
-    assert all(isinstance(step, Add) for step in case.steps[:-1])
+    assert all(isinstance(step, Add | AddMany) for step in case.steps[:-1])
     assert len(case.steps) <= 4
     assert isinstance(case.steps[-1], Match)
     assert difference.wanted != difference.found

@@ -373,7 +373,9 @@ def test_stats_say_what_there_is(m: Matcher) -> None:
     s = m.stats()
     assert (s.rules, s.index, s.evaluator) == (3, "propagation", "interval")
     assert s.candidates > 0
-    assert s.arrays["rules/text_data"] > 0
+    assert s.arrays["live/words"] > 0
+    m.add_many([("more", "age > 7")])
+    assert m.stats().arrays["rules/text_data"] > 0
     assert s.to_dict()["rules"] == 3
     assert "index" in str(s)
 

@@ -97,7 +97,8 @@ def _indexes(matcher: Matcher) -> list[tuple[str, Index]]:
     if isinstance(rules, LivingSet):
         return [("", rules.structure.index)]
     assert isinstance(rules, RuleSet)
-    segments = sorted(rules.view.segments, key=len, reverse=True)
+    rules.seal()
+    segments = sorted(rules.segments, key=len, reverse=True)
     if len(segments) == 1:
         return [("", segments[0].index)]
     return [

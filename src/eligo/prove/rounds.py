@@ -47,6 +47,7 @@ from eligo.prove.tables import Column, draw_table, table_of
 
 _VERIFIED = 300  # pairs a round and semantics in which the reference is asked in full
 _TABLES = 3
+_SINGLE = 12  # rules that are replaced, and rules that are added, one by one
 _TABLE_EVENTS = 40
 
 
@@ -98,13 +99,13 @@ class Round:
         return Rule(number, tree, choose.choice(WEIGHTS), tags)
 
     def _changes(self, drawer: Drawer, start: int) -> list[Step]:
-        """Some rules removed, some replaced, some new: most together, a few one by one."""
+        """Some rules removed, some replaced, some new: most together, some one by one."""
         choose, count = drawer.random, self.theme.rules
         steps: list[Step] = [Remove(i) for i in choose.sample(range(1, count), count // 5)]
         replaced = [self._rule(drawer, i) for i in choose.sample(range(1, count), count // 5)]
         added = [self._rule(drawer, start + i) for i in range(count // 5)]
-        steps.append(AddMany(tuple(replaced[3:] + added[3:])))
-        single = [Add(rule) for rule in (*replaced[:3], *added[:3])]
+        steps.append(AddMany(tuple(replaced[_SINGLE:] + added[_SINGLE:])))
+        single = [Add(rule) for rule in (*replaced[:_SINGLE], *added[:_SINGLE])]
         choose.shuffle(single)
         return [*steps, *single]
 

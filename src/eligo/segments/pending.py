@@ -1,4 +1,4 @@
-"""The delta: rules added since the last segment was sealed, few enough to be compiled anew after every change."""
+"""Rules on their way into a segment: their columns as Python values, their trees in a builder."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 
 from eligo.compile.builder import Builder
-from eligo.compile.compiled import U8, Compiled, permuted_slices, unique
+from eligo.compile.compiled import Compiled, permuted_slices, unique
 from eligo.language.tree import Node
 from eligo.rule import RuleId
 from eligo.segments.rule_table import RuleTable, make_rule_table
-from eligo.segments.segment import Recipe, Segment
 
-FEW = 64
+_FEW = 64  # rules that are not looked through for equal predicates: a merge will do that
 
 
 class Pending:
-    """Rules on their way into a segment. Rows keep their number when others die."""
+    """Rules that were added one after another. A row keeps its number when others die."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -27,8 +26,6 @@ class Pending:
         self.texts: list[str] = []
         self.weights: list[float] = []
         self.tags: list[tuple[str, ...]] = []
-        self._built: tuple[object, Segment] | None = None
-        self._dropped: list[RuleId] = []  # since then
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -36,41 +33,20 @@ class Pending:
     def add(self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
         """Take a rule in normal form. Fails before anything is changed, or not at all."""
         self.builder.add(root)
+        self.append(rule, text, weight, tags, sequence)
+
+    def append(self, rule: RuleId, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
+        """Take the columns of a rule whose tree the builder has."""
         self.rows[rule] = len(self.ids)
         self.sequence.append(sequence)
-        self.ids.append(rule)
         self.texts.append(text)
         self.weights.append(weight)
         self.tags.append(tags)
+        self.ids.append(rule)
 
     def drop(self, rule: RuleId) -> int:
         """Take a rule out again; its sequence number."""
-        self._dropped.append(rule)
         return self.sequence[self.rows.pop(rule)]
-
-    def state(self) -> Any:
-        """What `restore` takes to undo all that comes after: rows stay where they are, so who is alive is enough."""
-        return dict(self.rows), self._built, list(self._dropped)
-
-    def restore(self, state: Any) -> None:
-        self.rows, self._built, self._dropped = state
-
-    def segment(self, recipe: Recipe) -> tuple[Segment, U8]:
-        """The rules as a segment, built anew only if some were added, and which of its rows are alive."""
-        state = len(self.ids), recipe.sample
-        if self._built is None or self._built[0] != state:
-            self._built = state, self.build(recipe)
-            self._dropped = []
-        segment = self._built[1]
-        if not self._dropped:
-            return segment, np.zeros(0, np.uint8)
-        alive = np.ones(len(segment), np.uint8)
-        alive[[segment.table.row(rule) for rule in self._dropped]] = 0
-        return segment, alive
-
-    def build(self, recipe: Recipe) -> Segment:
-        """The living rules as a segment."""
-        return recipe.build(*self.finish())
 
     def finish(self) -> tuple[RuleTable, Compiled]:
         """The living rules in the order of their sequence numbers."""
@@ -83,6 +59,6 @@ class Pending:
             columns = tuple([column[i] for i in order] for column in columns)
             tree, offsets = permuted_slices(compiled.tree, compiled.tree_offsets, order)
             compiled = Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets})
-        if len(self.ids) > FEW:  # a delta is compiled again and again, and its merge does this anyway
+        if len(self.ids) > _FEW:
             compiled = unique(compiled)
         return make_rule_table(*columns), compiled

@@ -1,11 +1,11 @@
-"""The rules that change: immutable segments, a small delta beside them, and the merges that keep both small.
+"""The rules that change: sealed segments, a small live one beside them, and the merges that keep them few.
 
-    segments   [ 1,000,000 rules ][ 4,096 ][ 300 ][ 32 ]      never changed; removed rules are masked out (`alive`)
-    pending    [ 17 ]                                         compiled anew when somebody matches after an addition
+    segments   [ 1,000,000 rules ][ 4,096 ][ 300 ][ 64 ]      never changed; removed rules are masked out (`alive`)
+    live       [ 17 ]                                         appended to, and searched by looking at all of it
 
-A full delta is sealed as a segment. When four segments are of about one size they are merged into one: small ones at
-once, large ones by a thread beside, which takes the lock only to put its result in place. Merging works on arrays
-alone; no rule is parsed again.
+A full live segment is sealed: compiled and indexed. When four segments are of about one size they are merged into one:
+small ones at once, large ones by a thread beside, which takes the lock only to put its result in place. Merging works
+on arrays alone; no rule is parsed again.
 
 One lock serves all writers. Readers take `view`, which never waits while there is nothing new to compile.
 """
@@ -37,6 +37,8 @@ from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
 from eligo.options import Value
 from eligo.rule import Rule, RuleId
+from eligo.segments.live import LivePart, LiveSegment
+from eligo.segments.row_builder import RowBuilder
 from eligo.segments.rule_table import RuleTable
 from eligo.segments.rules import Figures, Place, Rules, needles_of
 from eligo.segments.sample import Sample
@@ -45,13 +47,13 @@ from eligo.segments.view import ALL, SegmentsView, named_attributes
 
 log = logging.getLogger("eligo")
 
-SEALED = 32  # rules in a full delta: compiling them takes somewhat less than a millisecond
+SEALED = 64  # rules of the live segment when it is sealed: looking at them all takes a microsecond
 FANOUT = 4  # segments of one size before they are merged
 AT_ONCE = 20_000  # predicates of conjunctions, and runs of predicates, that are merged without a thread
 
 
 class RuleSet(Rules):
-    """Segments and delta of one matcher."""
+    """Sealed segments and the live one of a matcher."""
 
     kind: ClassVar[Literal["segments", "living"]] = "segments"
 
@@ -68,7 +70,7 @@ class RuleSet(Rules):
         self.segments: list[Segment] = []
         self.alive: list[U8] = []
         self.dead: list[int] = []
-        self.pending = self.new_pending()
+        self.live = self._new_live()
         self._view: SegmentsView | None = None
         self._held: SegmentsView | None = None
         self._merging: threading.Thread | None = None
@@ -77,7 +79,11 @@ class RuleSet(Rules):
 
     def adopt(self, attributes: Attributes, strings: Strings) -> None:
         super().adopt(attributes, strings)
-        self.pending = self.new_pending()
+        self.live = self._new_live()
+
+    def _new_live(self) -> LiveSegment:
+        attributes, strings = self.recipe.attributes, self.recipe.strings
+        return LiveSegment(RowBuilder(attributes, strings, absent=self.absent, multi=self.multi), strings)
 
     def restore(self, segments: Sequence[Segment], alive: Sequence[U8] = ()) -> None:
         """Take segments as they were saved, with masks of what is alive in them, if there are any."""
@@ -105,8 +111,8 @@ class RuleSet(Rules):
                         lock.release()
 
     def find(self, rule: RuleId) -> Place | None:
-        """Segment (-1: the delta) and row of a living rule."""
-        row = self.pending.rows.get(rule)
+        """Segment (-1: the live one) and row of a rule."""
+        row = self.live.rows.get(rule)
         if row is not None:
             return -1, row
         for number in range(len(self.segments) - 1, -1, -1):
@@ -124,11 +130,11 @@ class RuleSet(Rules):
         if place is not None:
             sequence = self.sequence_at(place)
             self.remove(place)
-        self.pending.add(rule, root, text, weight, tags, sequence)
+        self.live.add(rule, root, text, weight, tags, sequence)
         self.next_sequence = max(self.next_sequence, sequence + 1)
         self.count += 1
         self._view = None
-        if len(self.pending) >= SEALED:
+        if len(self.live) >= SEALED:
             self.seal()
 
     def made(self, table: RuleTable, compiled: Compiled) -> Segment:
@@ -151,7 +157,7 @@ class RuleSet(Rules):
         for number, rows in by_segment.items():
             if number < 0:
                 for row in rows:
-                    self.pending.drop(self.pending.ids[row])
+                    self.live.drop(self.live.ids[row])
                 continue
             # A view may hold the old mask, so a new one is made.
             mask = self.alive[number]
@@ -167,25 +173,24 @@ class RuleSet(Rules):
 
     def sequence_at(self, place: Place) -> int:
         number, row = place
-        return self.pending.sequence[row] if number < 0 else int(self.segments[number].table.sequence[row])
+        return self.live.sequence[row] if number < 0 else int(self.segments[number].table.sequence[row])
 
     def seal(self) -> None:
-        """Turn the delta into a segment."""
-        self._seal_pending()
+        """Turn the live segment into a sealed one."""
+        self._seal_live()
         self._tidy()
         self.forget_unused()
 
-    def _seal_pending(self) -> None:
-        if len(self.pending.rows):
-            segment, mask = self.pending.segment(self.recipe)
-            self._append(self.pending.build(self.recipe) if len(mask) else segment)
-        self.pending = self.new_pending()
+    def _seal_live(self) -> None:
+        if len(self.live.rows):
+            self._append(self.recipe.build(*self.live.finish()))
+        self.live = self._new_live()
         self._view = None
 
     def may_forget(self) -> bool:
         if self._held is not None or self._busy:
             return False
-        self._seal_pending()
+        self._seal_live()
         return True
 
     def used_numbers(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -198,7 +203,7 @@ class RuleSet(Rules):
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
         self.recipe.attributes, self.recipe.strings = attributes, strings
         self.segments = [with_tables(segment, self.recipe) for segment in self.segments]
-        self.pending = self.new_pending()
+        self.live = self._new_live()
         self._view = None
 
     def _append(self, segment: Segment) -> None:
@@ -217,8 +222,8 @@ class RuleSet(Rules):
             if len(alive):
                 named &= alive.astype(np.bool_)
             found.extend((number, int(row)) for row in np.nonzero(named)[0])
-        texts = self.pending.texts
-        found.extend((-1, row) for row in self.pending.rows.values() if any(n in texts[row] for n in needles))
+        texts = self.live.texts
+        found.extend((-1, row) for row in self.live.rows.values() if any(n in texts[row] for n in needles))
         return found
 
     def leave_out(self, marks: Sequence[NDArray[np.bool_]]) -> None:
@@ -230,7 +235,7 @@ class RuleSet(Rules):
         self._view = None
 
     def texts_at(self, places: Sequence[Place]) -> list[str]:
-        texts: dict[Place, str] = {(-1, row): self.pending.texts[row] for number, row in places if number < 0}
+        texts: dict[Place, str] = {(-1, row): self.live.texts[row] for number, row in places if number < 0}
         for number in {number for number, _ in places if number >= 0}:
             rows = [row for other, row in places if other == number]
             found = self.segments[number].table.texts_of(np.array(rows, np.int64))
@@ -240,8 +245,8 @@ class RuleSet(Rules):
     def rule_at(self, place: Place) -> Rule:
         number, row = place
         if number < 0:
-            p = self.pending
-            return Rule(p.ids[row], p.texts[row], p.weights[row], p.tags[row])
+            live = self.live
+            return Rule(live.ids[row], live.texts[row], live.weights[row], live.tags[row])
         table = self.segments[number].table
         return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
 
@@ -250,8 +255,8 @@ class RuleSet(Rules):
         found = []
         for (number, row), text in zip(places, self.texts_at(places), strict=True):
             if number < 0:
-                p = self.pending
-                found.append(Rule(p.ids[row], text, p.weights[row], p.tags[row]))
+                live = self.live
+                found.append(Rule(live.ids[row], text, live.weights[row], live.tags[row]))
             else:
                 table = self.segments[number].table
                 found.append(Rule(table.id(row), text, float(table.weight[row]), table.tags(row)))
@@ -262,13 +267,13 @@ class RuleSet(Rules):
         """Changes that are seen together, or undone if one fails: meanwhile readers keep the view that they have."""
         outer = self._held
         self._held = outer or self.view
-        before = list(self.segments), list(self.alive), list(self.dead), self.pending, self.count, self.next_sequence
-        pending = self.pending.state()
+        before = list(self.segments), list(self.alive), list(self.dead), self.live, self.count, self.next_sequence
+        alive = dict(self.live.rows)
         try:
             yield
         except BaseException:
-            self.segments, self.alive, self.dead, self.pending, self.count, self.next_sequence = before
-            self.pending.restore(pending)
+            self.segments, self.alive, self.dead, self.live, self.count, self.next_sequence = before
+            self.live.rows = alive  # what was added since stays where it is, and is dead
             raise
         finally:
             self._held = outer
@@ -291,20 +296,25 @@ class RuleSet(Rules):
                     self._view = None
 
     def figures(self) -> Figures:
-        segments, alive = self.view.segments, self.view.alive
+        view = self.view
+        sealed = [segment for segment in view.segments if isinstance(segment, Segment)]
         sizes: dict[str, int] = {}
         notes: dict[str, Any] = {}
-        for segment in segments:
+        for segment in sealed:
             for name, array in segment.arrays().items():
                 sizes[name] = sizes.get(name, 0) + array.nbytes
             for name, value in (*segment.index.notes().items(), *segment.evaluator.notes().items()):
                 notes[name] = notes[name] + value if name in notes and isinstance(value, int) else value
-        sizes["alive"] = sum(mask.nbytes for mask in alive)
-        candidates, evaluations = sum((segment.counters() for segment in segments), np.zeros(2, np.int64)).tolist()
+        sizes["alive"] = sum(mask.nbytes for mask in view.alive)
+        live = [part for part in view.segments if isinstance(part, LivePart)]
+        for part in live:
+            sizes |= {f"live/{name}": array.nbytes for name, array in part.arrays().items()}
+        candidates, evaluations = sum((part.counters() for part in view.segments), np.zeros(2, np.int64)).tolist()
         return Figures(
-            conjunctions=sum(len(segment.conjunctions) for segment in segments),
-            predicates=sum(len(segment.conjunctions.predicates) for segment in segments),
-            segments=len(segments),
+            conjunctions=sum(len(segment.conjunctions) for segment in sealed) + sum(p.conjunctions for p in live),
+            predicates=sum(len(segment.conjunctions.predicates) for segment in sealed)
+            + sum(part.predicates for part in live),
+            segments=len(view.segments),
             candidates=candidates,
             evaluations=evaluations,
             bytes=sizes,
@@ -314,17 +324,18 @@ class RuleSet(Rules):
     # -- views
 
     def _new_view(self) -> SegmentsView:
-        segments, alive = list(self.segments), list(self.alive)
-        if len(self.pending.rows):
-            segment, mask = self.pending.segment(self.recipe)
-            segments.append(segment)
+        segments: list[Segment | LivePart] = list(self.segments)
+        alive = list(self.alive)
+        if len(self.live.rows):
+            part, mask = self.live.part(len(self.recipe.attributes))
+            segments.append(part)
             alive.append(mask)
         attributes, strings = self.recipe.attributes, self.recipe.strings
         named = partial(named_attributes, segments, alive, attributes.names)
         encoder = Encoder(attributes, strings, self._special(segments), named)
         return SegmentsView(segments, alive, encoder, attributes.names)
 
-    def _special(self, segments: list[Segment]) -> dict[str, int]:
+    def _special(self, segments: Sequence[Segment | LivePart]) -> dict[str, int]:
         """What events have to bring, by the attribute's name, as encoders want it."""
         special = dict.fromkeys(self.multi, SEVERAL)
         names = self.recipe.attributes.names

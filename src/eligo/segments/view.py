@@ -22,6 +22,7 @@ from eligo.compile.events import EventBuffer
 from eligo.compile.naming import attribute_counts
 from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import encoded_slices
+from eligo.segments.live import LivePart, LiveTable
 from eligo.segments.rule_table import RuleTable, is_id
 from eligo.segments.rules import View
 from eligo.segments.segment import Segment
@@ -35,10 +36,13 @@ def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tag_names("tags", tags))
 
 
-def named_attributes(segments: Sequence[Segment], alive: Sequence[U8], names: Sequence[str]) -> list[str]:
+def named_attributes(segments: Sequence[Segment | LivePart], alive: Sequence[U8], names: Sequence[str]) -> list[str]:
     """The attributes that living rules name."""
     named: set[str] = set()
     for segment, mask in zip(segments, alive, strict=True):
+        if isinstance(segment, LivePart):
+            named.update(names[number] for number in segment.named_attributes(mask))
+            continue
         named.update(attribute_counts(segment.compiled, names, mask if len(mask) else None))
     return [name for name in names if name in named]
 
@@ -47,7 +51,7 @@ class SegmentsView(View):
     """Segments with their masks; `alive` masks without bytes mean that all rows are."""
 
     def __init__(
-        self, segments: Sequence[Segment], alive: Sequence[U8], encoder: Encoder, names: Sequence[str] = ()
+        self, segments: Sequence[Segment | LivePart], alive: Sequence[U8], encoder: Encoder, names: Sequence[str] = ()
     ) -> None:
         self.segments = tuple(segments)
         self.alive = tuple(alive)
@@ -95,7 +99,7 @@ class SegmentsView(View):
     def attributes(self) -> list[str]:
         return named_attributes(self.segments, self.alive, self.names)
 
-    def _find(self, rule: object) -> tuple[RuleTable, int] | None:
+    def _find(self, rule: object) -> tuple[RuleTable | LiveTable, int] | None:
         if not is_id(rule):
             return None
         for segment, alive in zip(reversed(self.segments), reversed(self.alive), strict=True):
@@ -104,7 +108,7 @@ class SegmentsView(View):
                 return segment.table, row
         return None
 
-    def rows(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None) -> list[tuple[Segment, Any]]:
+    def rows(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None) -> list[tuple[Segment | LivePart, Any]]:
         """The segments with a match, and the rows."""
         buffer.clear()
         self.encoder.encode(event, buffer)
@@ -210,7 +214,7 @@ class SegmentsView(View):
 class _Found:
     """Matches of one segment: the number of the event, ascending, and the row of the rule."""
 
-    table: RuleTable
+    table: RuleTable | LiveTable
     numbers: I64
     rows: I32
 

@@ -191,7 +191,7 @@ def test_what_is_checked_is_what_is_expanded(rule: Node, terms: int) -> None:
             m.add(0, rule)
         assert len(m) == 0
         return
-    m.add(0, rule)
+    m.add_many([(0, rule)])
     assert Dnf.arrange(compiled(m), terms=0) is compiled(m)  # nothing is left to expand
 
 

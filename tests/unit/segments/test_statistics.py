@@ -59,8 +59,7 @@ def test_single_predicates_hold_as_often_as_in_the_events(absent: Any) -> None:
 
 def test_a_segment_may_be_older_than_the_last_attributes() -> None:
     m = eligo.Matcher()
-    m.add("r", "a = 1")
-    m.match({"a": 1})
+    m.add_many([("r", "a = 1")])
     (segment,) = m.engine.rules.view.segments  # type: ignore[attr-defined]
     m.add("s", "later = 2")
     statistics = Statistics(

@@ -88,10 +88,34 @@ def count_texts(words, offsets, first, stop, by, text, pattern):  # type: ignore
         q, end = first_check(words, offsets[r]), offsets[r] + row_words(words, offsets[r])
         while q < end:
             code = words[q]
-            if shape_of(code) == ASK and (kind_of(code) == STRING or kind_of(code) == ANY):
+            if asks_text(code):
                 text[attribute_of(code)] += by
                 pattern[attribute_of(code)] += by if flags_of(code) & codes.RESIDUAL else 0
             q += check_words(code)
+
+
+@kernel
+def text_checks(words, offsets):  # type: ignore[no-untyped-def]
+    """Returns attribute << 1 | (it has a pattern) for each check of some rows that asks an attribute's strings
+    themselves.
+    """
+    found = np.empty(len(words), np.int64)
+    k = 0
+    for r in range(len(offsets) - 1):
+        q, end = first_check(words, offsets[r]), offsets[r + 1]
+        while q < end:
+            code = words[q]
+            if asks_text(code):
+                found[k] = attribute_of(code) << 1 | np.int64(flags_of(code) & codes.RESIDUAL != 0)
+                k += 1
+            q += check_words(code)
+    return found[:k].copy()
+
+
+@inline
+def asks_text(code):  # type: ignore[no-untyped-def]
+    """Whether a check asks an attribute's strings themselves, in order or by a pattern."""
+    return shape_of(code) == ASK and (kind_of(code) == STRING or kind_of(code) == ANY)
 
 
 @inline

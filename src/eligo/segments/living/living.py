@@ -32,10 +32,10 @@ from eligo.rule import Rule, RuleId
 from eligo.segments.living.arrivals import Arrivals, many_arrivals, one_arrival
 from eligo.segments.living.pools import COMING, FREE, GOING, LIVING, ROWS, USED_CONJUNCTIONS
 from eligo.segments.living.records import gather
-from eligo.segments.living.rule_encoder import RowBuilder
 from eligo.segments.living.structure import SOME, Structure
 from eligo.segments.living.view import LivingView
 from eligo.segments.living.write_rules import turn
+from eligo.segments.row_builder import RowBuilder
 from eligo.segments.rule_table import RuleTable
 from eligo.segments.rules import Figures, Place, Rules, needles_of
 from eligo.segments.sample import Sample

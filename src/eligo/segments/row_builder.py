@@ -1,4 +1,4 @@
-"""One rule at a time, compiled for indexes that change, with memory of the predicates seen before."""
+"""A builder that gives the conjunctions of rules as rows, as soon as a rule is added."""
 
 from __future__ import annotations
 
@@ -18,26 +18,44 @@ _REMEMBERED = 1 << 15  # predicates; then it begins anew
 
 
 class RowBuilder(Builder):
-    """A builder that keeps the predicates of earlier rules and nothing else of them."""
+    """Builds rows (index/dynamic/packed_predicate.py) beside the arrays that every builder makes."""
 
     @property
     def multi(self) -> frozenset[str]:
         return self._multi
 
+    @property
+    def conjunctions(self) -> int:
+        return len(self._conjunction_offsets) - 1
+
     def one(self, root: Node) -> tuple[I32, I64, I64]:
-        """The tree of a rule in normal form, and the rows of its conjunctions: words and offsets."""
+        """Returns the tree of a rule in normal form, and the rows of its conjunctions: words and offsets.
+
+        Forgets all rules before; their predicates are kept, because rules often have some in common.
+        """
         self._forget_rules()
         self.add(root)
-        if len(self._attribute) > self._columns.rows:
-            self._columns.extend(
-                self._attribute, self._flags, self._pattern, self._run_offsets, self._kinds, self._keys
-            )
+        return np.array(self._tree, np.int32), *self.rows_from(0)
+
+    def rows_from(self, first: int) -> tuple[I64, I64]:
+        """Returns the rows of all conjunctions from number `first` on: words, and where each row begins."""
+        columns = (self._attribute, self._flags, self._pattern, self._run_offsets, self._kinds, self._keys)
+        begin = self._conjunction_offsets[first]
         words, offsets = rows_of_some(
-            *self._columns.arrays,
-            np.array(self._conjunction, np.int32),
-            np.array(self._conjunction_offsets, np.int64),
+            *map(_over, columns),
+            np.array(self._conjunction[begin:], np.int32),
+            np.array(self._conjunction_offsets[first:], np.int64) - begin,
         )
-        return np.array(self._tree, np.int32), words, offsets
+        return words, offsets
+
+    def last_tree(self) -> I32:
+        """Returns the tree of the rule that was added last."""
+        return np.array(self._tree[self._tree_offsets[-2] :], np.int32)
+
+    def undo(self) -> None:
+        """Forget the rule that was added last; its conjunctions stay, unused."""
+        del self._tree_offsets[-1]
+        del self._tree[self._tree_offsets[-1] :]
 
     def _forget_rules(self) -> None:
         self._conjunction_numbers.clear()
@@ -45,34 +63,19 @@ class RowBuilder(Builder):
         del self._conjunction_offsets[1:]
         del self._tree[:]
         del self._tree_offsets[1:]
-        if not hasattr(self, "_columns") or len(self._attribute) > _REMEMBERED or len(self._keys) > 16 * _REMEMBERED:
-            self._columns = Columns()
+        if len(self._attribute) > _REMEMBERED or len(self._keys) > 16 * _REMEMBERED:
             self._predicate_numbers.clear()
             for column in (self._attribute, self._flags, self._pattern, self._kinds, self._keys):
                 del column[:]
             del self._run_offsets[1:]
 
 
-class Columns:
-    """The predicates of a builder in arrays that kernels take, with room for more."""
+_TYPES: dict[str, Any] = {"i": np.int32, "B": np.uint8, "q": np.int64}
 
-    def __init__(self) -> None:
-        self.rows = self._runs = 0
-        self.arrays: list[NDArray[Any]] = [
-            np.zeros(1, kind) for kind in (np.int32, np.uint8, np.int32, np.int64, np.uint8, np.int64)
-        ]
 
-    def extend(self, *given: array[int]) -> None:
-        """Copy what is new: attribute, flags, pattern, run offsets; two kinds and four keys of each run."""
-        rows, runs = len(given[0]), len(given[4]) // 2
-        places = (self.rows, self.rows, self.rows, self.rows + 1, 2 * self._runs, 4 * self._runs)
-        for i, (column, first) in enumerate(zip(given, places, strict=True)):
-            if len(column) > len(self.arrays[i]):
-                larger = np.zeros(2 * len(column), self.arrays[i].dtype)
-                larger[: len(self.arrays[i])] = self.arrays[i]
-                self.arrays[i] = larger
-            self.arrays[i][first : len(column)] = column[first:]
-        self.rows, self._runs = rows, runs
+def _over(column: array[int]) -> NDArray[Any]:
+    """Returns a NumPy array over the memory of a column, which must not grow while that array is there."""
+    return np.frombuffer(column, _TYPES[column.typecode]) if column else np.zeros(0, _TYPES[column.typecode])
 
 
 @kernel

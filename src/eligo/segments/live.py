@@ -1,0 +1,351 @@
+"""The live segment: rules that were added one by one and are not sealed yet. It is searched by looking at all of them.
+
+    words               rows of conjunctions (index/dynamic/packed_predicate.py), one after the other
+    tree, tree_offsets  the tree of each rule, as `Compiled` has it
+    ids, texts, …       Python lists, an item a rule
+
+Nothing is built when a rule comes: its conjunctions are packed and written behind the others. Arrays and lists are only
+ever appended to, so a `LivePart`, which is the segment as far as it went at some moment, never changes, and whoever
+reads it needs no lock. Rules that are gone are left out by the view's mask, as in every other segment.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import F64, I32, I64, U8, Arrays
+from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
+from eligo.index.dynamic.content import text_checks
+from eligo.index.dynamic.event_view import see_keys
+from eligo.index.dynamic.growable import with_room
+from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, row_words
+from eligo.index.dynamic.pooled_index import PooledScratch
+from eligo.index.dynamic.slow_path import make_string_handle
+from eligo.index.dynamic.verify import verify_rows
+from eligo.jit import handle, inline, kernel
+from eligo.language.tree import Node
+from eligo.rule import RuleId
+from eligo.segments.pending import Pending
+from eligo.segments.row_builder import RowBuilder
+from eligo.segments.rule_table import RuleTable, make_rule_table
+
+_BEHIND = 8  # words behind the last row that verification looks at and forgets
+_NONE: I32 = np.zeros(0, np.int32)
+
+make_live = handle("LiveHandle", ("words", "tree", "tree_offsets"))
+make_live_scratch = handle("LiveScratchHandle", ("truth", "stack", "starts", "ends", "found", "counters", "matched"))
+
+
+class LiveSegment(Pending):
+    """What the writer holds; `part` is what readers get."""
+
+    builder: RowBuilder
+
+    def __init__(self, builder: RowBuilder, strings: Strings) -> None:
+        super().__init__(builder)
+        self.strings = strings
+        self.conjunctions = self.end = 0  # rows, and their words
+        self.text: set[int] = set()  # attributes whose events must bring the bytes of their strings
+        self.pattern: set[int] = set()  # those with a pattern
+        self.deepest = 1  # tokens of the largest tree
+        self.in_order = True  # rows are in the order of their sequence numbers
+        self.scratches: deque[LiveScratch] = deque()
+        self._words, self._tree = np.zeros(256, np.int64), np.zeros(64, np.int32)
+        self._tree_offsets = np.zeros(64, np.int64)
+        self._handle: Any = None
+        self._strings: tuple[int, Any] = (-1, None)
+
+    def add(self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
+        self.builder.add(root)
+        try:
+            words, offsets = self.builder.rows_from(self.conjunctions)
+            self._append(words, offsets, self.builder.last_tree())
+        except BaseException:
+            self.builder.undo()
+            raise
+        if self.sequence and sequence < self.sequence[-1]:
+            self.in_order = False
+        self.append(rule, text, weight, tags, sequence)
+
+    def _append(self, words: I64, offsets: I64, tree: I32) -> None:
+        """Write rows and a tree behind the others."""
+        n, end = len(self.ids), self.end + len(words)
+        begin, stop = int(self._tree_offsets[n]), int(self._tree_offsets[n]) + len(tree)
+        with_words = with_room(self._words, end + _BEHIND, self.end)
+        with_tree = with_room(self._tree, stop, begin)
+        with_offsets = with_room(self._tree_offsets, n + 2, n + 1)
+        if with_words is not self._words or with_tree is not self._tree or with_offsets is not self._tree_offsets:
+            self._words, self._tree, self._tree_offsets, self._handle = with_words, with_tree, with_offsets, None
+        if len(words):
+            checks = text_checks(words, offsets)
+            words[offsets[:-1]] += self.conjunctions << 32  # the number of each conjunction
+            self._words[self.end : end] = words
+            for check in checks.tolist():
+                self.text.add(check >> 1)
+                if check & 1:
+                    self.pattern.add(check >> 1)
+        self._tree[begin:stop] = tree
+        self._tree_offsets[n + 1] = stop
+        self.conjunctions += len(offsets) - 1
+        self.deepest = max(self.deepest, len(tree))
+        self.end = end
+
+    def part(self, attributes: int) -> tuple[LivePart, U8]:
+        """Returns the segment as it is now, and which of its rules are alive; attributes have numbers below that."""
+        arrays = self._words, self._tree, self._tree_offsets
+        if self._handle is None:
+            self._handle = make_live(*arrays)
+        if self._strings[0] != self.strings.taken:
+            self._strings = self.strings.taken, make_string_handle(*self.strings.spans())
+        alive = np.zeros(0 if len(self.rows) == len(self.ids) else len(self.ids), np.uint8)
+        if len(alive):
+            alive[list(self.rows.values())] = 1
+        return LivePart(self, attributes, arrays, self._handle, self._strings[1]), alive
+
+
+class LiveScratch(PooledScratch):
+    """Private memory of one search: an event in coordinates, and the truth of each conjunction."""
+
+    handle: Any = None
+    conjunctions = rules = deepest = 0
+
+    def fit(self, state: I64, entries: int) -> None:
+        attributes, conjunctions, rules, deepest = state.tolist()
+        self.fit_event(attributes, entries, conjunctions + 1)
+        if self.handle is None or self.conjunctions < conjunctions or self.rules < rules or self.deepest < deepest:
+            self.conjunctions, self.rules, self.deepest = len(self.found), 2 * rules, 2 * deepest
+            self.matched = np.zeros(64 * rules + 64, np.int32)
+            self.handle = make_live_scratch(
+                np.zeros(self.conjunctions, np.uint8), np.zeros(self.deepest + 1, np.uint8), np.zeros(1, np.int64),
+                np.zeros(1, np.int64), self.found, self.counters, self.matched,
+            )  # fmt: skip
+
+
+class LivePart:
+    """The live segment with the rules that it had at some moment. Answers as a `Segment` does."""
+
+    def __init__(
+        self, segment: LiveSegment, attributes: int, arrays: tuple[NDArray[Any], ...], handle: Any, strings: Any
+    ) -> None:
+        self._segment, self._arrays, self._handle, self._strings = segment, arrays, handle, strings
+        self._state = np.array([attributes, segment.conjunctions, len(segment.ids), segment.deepest], np.int64)
+        self._end, self._in_order = segment.end, segment.in_order
+        self.table = LiveTable(segment, len(segment.ids))
+        self.text_attributes, self.pattern_attributes = list(segment.text), list(segment.pattern)
+        self.conjunctions = segment.conjunctions
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
+        """Returns the rows that an event matches, in the order of adding."""
+        scratch = self._scratch(events)
+        self._search(events, event, event + 1, scratch, allowed, scratch.offsets)
+        count = scratch.offsets[1]
+        rows: I32 = scratch.matched[:count].copy() if count else _NONE
+        self._segment.scratches.append(scratch)
+        return rows if self._in_order or len(rows) < 2 else rows[np.argsort(self.table.sequence[rows])]
+
+    def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
+        """Returns for all events of the buffer the ends (n + 1 of them), and the rows that each one matches."""
+        scratch = self._scratch(events)
+        counts, pieces, first = [np.zeros(1, np.int64)], [_NONE], 0
+        ends = np.zeros(events.events + 1, np.int64)
+        while first < events.events:
+            stop = self._search(events, first, events.events, scratch, allowed, ends)
+            counts.append(np.diff(ends[: stop - first + 1]))
+            pieces.append(scratch.matched[: ends[stop - first]].copy())
+            first = stop
+        self._segment.scratches.append(scratch)
+        found = np.cumsum(np.concatenate(counts))
+        rows: I32 = np.concatenate(pieces)
+        if not self._in_order:
+            numbers = np.repeat(np.arange(events.events), np.diff(found))
+            rows = rows[np.lexsort((self.table.sequence[rows], numbers))]
+        return found, rows
+
+    def _search(self, events: EventBuffer, first: int, stop: int, scratch: LiveScratch, allowed: U8, ends: I64) -> int:
+        return search_live(  # type: ignore[no-any-return]
+            self._handle, self._end, self._state, events.handle, first, stop, scratch.sight, self._strings,
+            scratch.handle, allowed, ends,
+        )  # fmt: skip
+
+    def _scratch(self, events: EventBuffer) -> LiveScratch:
+        try:
+            scratch = self._segment.scratches.pop()
+        except IndexError:
+            scratch = LiveScratch()
+        scratch.fit(self._state, events.widest)
+        return scratch
+
+    def arrays(self) -> Arrays:
+        """Returns the arrays, to be counted."""
+        return dict(zip(("words", "tree", "tree_offsets"), self._arrays, strict=True))
+
+    @property
+    def predicates(self) -> int:
+        """How many checks its conjunctions have; equal ones count wherever they stand."""
+        return int(count_checks(self._arrays[0], self._end))
+
+    def counters(self) -> NDArray[np.int64]:
+        """Returns candidates and predicate evaluations of all searches so far that are not under way."""
+        return sum((s.counters[:2] for s in list(self._segment.scratches)), np.zeros(2, np.int64))
+
+    def named_attributes(self, alive: U8) -> list[int]:
+        """Returns the numbers of the attributes that rules name which are alive."""
+        seen = np.zeros(int(self._state[0]), np.bool_)
+        mark_named(self._handle, self._end, len(self), alive, seen)
+        return np.nonzero(seen)[0].tolist()
+
+
+class LiveTable:
+    """What the first rules of a live segment are beside their meaning, as `RuleTable` tells it."""
+
+    def __init__(self, segment: LiveSegment, rules: int) -> None:
+        self._segment, self._rules = segment, rules
+
+    def __len__(self) -> int:
+        return self._rules
+
+    def row(self, rule: RuleId) -> int:
+        """Returns the last row of an id, or -1: those before it are of rules that were replaced or removed."""
+        ids = self._segment.ids
+        for row in range(self._rules - 1, -1, -1):
+            if ids[row] == rule:
+                return row
+        return -1
+
+    def id(self, row: int) -> RuleId:
+        return self._segment.ids[row]
+
+    def id_list(self, rows: I32) -> list[RuleId]:
+        ids = self._segment.ids
+        return [ids[row] for row in rows.tolist()]
+
+    def text(self, row: int) -> str:
+        return self._segment.texts[row]
+
+    def tags(self, row: int) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._segment.tags[row]))
+
+    @cached_property
+    def sequence(self) -> I64:
+        return np.array(self._segment.sequence[: self._rules], np.int64)
+
+    @cached_property
+    def weight(self) -> F64:
+        return np.array(self._segment.weights[: self._rules], np.float64)
+
+    @cached_property
+    def _whole(self) -> RuleTable:
+        s, n = self._segment, self._rules
+        return make_rule_table(s.sequence[:n], s.ids[:n], s.texts[:n], s.weights[:n], s.tags[:n])
+
+    @property
+    def ids(self) -> I64:
+        return self._whole.ids
+
+    def id_array(self) -> pa.Array:
+        return self._whole.id_array()
+
+    def rows_with_tags(self, tags: Iterable[str]) -> U8:
+        return self._whole.rows_with_tags(tags)
+
+
+@kernel
+def search_live(live, end, state, e, first, stop, sight, strings, scratch, allowed, ends):  # type: ignore[no-untyped-def]
+    """Writes the rules that events first, first + 1, … match into scratch.matched, as far as there is room. Returns the
+    first event not done; those of event first + i are matched[ends[i]:ends[i+1]].
+    """
+    matched, rules = scratch.matched, state[2]
+    k, event = 0, first
+    ends[0] = 0
+    while event < stop and len(matched) - k >= rules:
+        k = scan_live(live, end, state, e, event, sight, strings, scratch, allowed, k)
+        event += 1
+        ends[event - first] = k
+    return event
+
+
+@inline
+def scan_live(live, end, state, e, event, sight, strings, scratch, allowed, k):  # type: ignore[no-untyped-def]
+    """Writes the rules that one event matches into scratch.matched from k on; returns where they end."""
+    truth, found, matched, tree, offsets = scratch.truth, scratch.found, scratch.matched, live.tree, live.tree_offsets
+    see_keys(e, event, sight, state[0])
+    scratch.starts[0], scratch.ends[0] = 0, end
+    count = 1 if end > 0 else 0
+    one_value = sight.count[1] == 0
+    n = verify_rows(
+        live.words, scratch.starts, scratch.ends, count, one_value, sight, e, strings, found, 0, scratch.counters
+    )
+    scratch.counters[0] += state[1]
+    for i in range(n):
+        truth[found[i]] = 1
+    for rule in range(state[2]):
+        if len(allowed) == 0 or allowed[rule]:
+            matched[k] = rule
+            k += is_true(tree, offsets[rule], offsets[rule + 1], truth, scratch.stack)
+    for i in range(n):
+        truth[found[i]] = 0
+    return k
+
+
+@inline
+def is_true(tree, first, stop, truth, stack):  # type: ignore[no-untyped-def]
+    """Returns 1 if the truth of conjunctions makes a tree true, else 0. Read backwards, children come before a node."""
+    depth = 0
+    for t in range(stop - 1, first - 1, -1):
+        token = tree[t]
+        if token >= 0:
+            stack[depth] = truth[token]
+            depth += 1
+            continue
+        children = -token // 2
+        depth -= children
+        holds = 0
+        for child in range(depth, depth + children):
+            holds += stack[child]
+        stack[depth] = holds > 0 if token & 1 else holds == children
+        depth += 1
+    return np.int64(stack[0]) if depth else np.int64(0)
+
+
+@kernel
+def mark_named(live, end, rules, alive, seen):  # type: ignore[no-untyped-def]
+    """Sets seen[a] for each attribute a that a rule names which is alive."""
+    words, tree, offsets = live.words, live.tree, live.tree_offsets
+    used = np.zeros(end + 1, np.bool_)  # by conjunction
+    for rule in range(rules):
+        if len(alive) == 0 or alive[rule]:
+            for t in range(offsets[rule], offsets[rule + 1]):
+                if tree[t] >= 0:
+                    used[tree[t]] = True
+    at, c = np.int64(0), 0
+    while at < end:
+        q, stop = first_check(words, at), at + row_words(words, at)
+        while q < stop and used[c]:
+            seen[attribute_of(words[q])] = True
+            q += check_words(words[q])
+        at = stop
+        c += 1
+
+
+@kernel
+def count_checks(words, end):  # type: ignore[no-untyped-def]
+    """Returns how many checks the rows in words[:end] have."""
+    n, at = 0, np.int64(0)
+    while at < end:
+        q, stop = first_check(words, at), at + row_words(words, at)
+        while q < stop:
+            n += 1
+            q += check_words(words[q])
+        at = stop
+    return n
