@@ -83,7 +83,10 @@ def tag_names(name: str, value: object) -> tuple[str, ...]:
     """Tags: a list of strings, or one string in which `;` separates them, as in a cell of a CSV file."""
     if isinstance(value, str):
         value = [tag for part in value.split(";") if (tag := part.strip())]
-    return names(name, value, "a list of strings of valid Unicode, or one string with ; between its tags")
+    found = names(name, value, "a list of strings of valid Unicode, or one string with ; between its tags")
+    if any(tag.startswith("\U0010ffff") for tag in found):
+        raise OptionError(f"{name}: no tag begins with U+10FFFF, which is no character: {shown(value)}")
+    return found
 
 
 def directory_path(name: str, value: object) -> Path:

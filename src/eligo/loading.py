@@ -1,29 +1,32 @@
 """Rules on their way in: read, checked, normalised, handed to the rule set; and on their way out.
 
 Every change happens whole or not at all. What can fail (reading, ids, limits) comes before anything is changed.
+
+An attribute becomes multi-valued by the first rule that says `contains`, and stays so. Rules that named it before are
+then compiled again, because predicates on a single value were merged that must not be on several. They are found by
+their predicates, and by a mention (rule_table.py) where normalisation left none.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from eligo.arguments import plain_id, shown
 from eligo.bulk import rows_of
-from eligo.collector import without_collector
-from eligo.errors import EligoError, LimitError, UnknownRuleError
+from eligo.errors import EligoError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
 from eligo.language import Limits, Node, parse
 from eligo.language.normalize import normalize
-from eligo.language.reference import multi_valued
-from eligo.reading import KINDS, NOTHING, check_id, duplicate, read_rule, tags_of, weight_of
+from eligo.reading import KINDS, check_id, duplicate, mentions, read_rule, tags_of, weight_of
 from eligo.rule import Reject, RuleId
 from eligo.segments.pending import Pending
 from eligo.segments.rule_table import is_id
 from eligo.segments.rules import Place, Rules
 
+_PIECE = 256  # rules of a load that are compiled before others may change the rules
 _END = object()
 
 
@@ -31,86 +34,88 @@ class Loader:
     """Adds to and removes from a rule set."""
 
     def __init__(self, rules: Rules, limits: Limits) -> None:
-        self._rules = rules
-        self._limits = limits
+        self.rules = rules
+        self.limits = limits
         self.id_type: type | None = None
-        self.most_recompiled: int | None = (
-            None  # rules there may be when what is multi-valued changes; None: any number
-        )
+        self.changes = 0  # so far; places of rules are good until the next one
 
     def add(self, rule: RuleId, expression: object, weight: object, tags: object, replace: bool) -> None:
-        root, text, containing = read_rule(expression, self._limits)
+        root, text, containing = read_rule(expression, self.limits)
         number, labels = weight_of(weight), tags_of(tags)
-        rules = self._rules
+        rules = self.rules
         expected = rules.multi | containing
-        early = normalize(root, multi=expected, absent=rules.absent)  # a large rule should not hold the lock for long
+        normal = normalize(root, multi=expected, absent=rules.absent)  # a large rule should not hold the lock for long
         with rules.lock, uninterrupted():
             check_id(rule, self.id_type)
             known = rules.find(rule)
             if known is not None and not replace:
                 raise duplicate(rule)
-            gone = self._containing_at(known)
-            multi = self._multi_after(containing, gone)
-            normal = early if multi == expected else normalize(root, multi=multi, absent=rules.absent)
-            self._check_size(normal)
+            multi = rules.multi | containing
+            if multi != expected:
+                normal = normalize(root, multi=multi, absent=rules.absent)
+            self.check_size(normal)
+            self.changes += 1
             try:
-                with self._containing_changes(containing, gone):
+                with self._becoming_multi(containing):
                     # The place is looked up again: rules may have been compiled anew.
                     known = rules.find(rule) if known is not None else None
-                    rules.put(known, rule, normal, text, number, labels)
+                    rules.put(known, rule, normal, text, number, (*labels, *mentions(root, normal, multi)))
             finally:
                 self.id_type = type(rule) if rules.count else None  # even if an interrupt came when it was there
 
+    def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
+        load = _Load(self, collect, replace)
+        rows = enumerate(rows_of(source))
+        self.rules.loading += 1
+        try:
+            # Nobody waits for whoever gives the rules: they are fetched and read without the lock.
+            while some := list(islice(rows, _PIECE)):
+                load.take([load.read(row, given) for row, given in some])
+            load.end()
+        finally:
+            self.rules.loading -= 1
+        return sorted(load.rejects, key=lambda reject: reject.row)
+
     def remove(self, rule: RuleId) -> None:
-        rules = self._rules
+        rules = self.rules
         with rules.lock, uninterrupted():
             place = self.place(rule)
-            gone = self._containing_at(place)
-            with self._containing_changes(NOTHING, gone):
-                # It is looked up again where rules may have been compiled anew.
-                rules.remove(self.place(rule) if gone else place)
+            self.changes += 1
+            rules.remove(place)
             if rules.count == 0:
                 self.id_type = None
 
     def remove_many(self, ids: Sequence[RuleId]) -> None:
         """Remove rules; if one is unknown, none is."""
-        rules = self._rules
+        rules = self.rules
         with rules.lock, uninterrupted():
             places = list(dict.fromkeys(self.place(rule) for rule in ids))
-            ids = list(dict.fromkeys(ids))
-            gone: Counter[str] = Counter()
-            for text in rules.texts_at(places) if rules.containing else ():
-                gone.update(self._containing(text))
-            with self._containing_changes(NOTHING, gone):
-                rules.remove_many([self.place(rule) for rule in ids] if gone else places)
+            self.changes += 1
+            rules.remove_many(places)
             if rules.count == 0:
                 self.id_type = None
 
     def discard(self, rule: RuleId) -> bool:
         """Remove a rule if it is there; whether it was."""
-        with self._rules.lock:
-            known = is_id(rule) and self._rules.find(rule) is not None
+        with self.rules.lock:
+            known = is_id(rule) and self.rules.find(rule) is not None
             if known:
                 self.remove(rule)
             return known
 
     def clear(self) -> None:
         """Remove all rules."""
-        rules = self._rules
+        rules = self.rules
         with rules.lock, uninterrupted():
             places = [self.place(rule) for rule in rules.view.everyone()]
-            containing, rules.containing = rules.containing, Counter()
-            try:
-                with rules.quietly():
-                    rules.remove_many(places)
-            except BaseException:
-                rules.containing = containing
-                raise
+            self.changes += 1
+            with rules.quietly():
+                rules.remove_many(places)
             self.id_type = None
 
     def place(self, rule: RuleId) -> Place:
         """Where a rule is; an unknown id is refused."""
-        place = self._rules.find(rule) if is_id(rule) else None
+        place = self.rules.find(rule) if is_id(rule) else None
         if place is None:
             raise self.unknown(rule)
         return place
@@ -121,157 +126,180 @@ class Loader:
             hint = f"; here an id is {KINDS[self.id_type]}"
         return UnknownRuleError(f"there is no rule {shown(rule)}{hint}")
 
-    def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
-        rules = self._rules
-        rejects: list[Reject] = []
-        with rules.lock, uninterrupted(), rules.quietly(), without_collector():
-            containing_before, multi_before = Counter(rules.containing), rules.multi
-            parts = [rules.new_pending()]
-            became_multi: dict[str, int] = {}
-            seen: dict[RuleId, tuple[Pending, frozenset[str]]] = {}
-            doomed: list[Place] = []
-            id_type, sequence = self.id_type, rules.next_sequence
-            try:
-                for row, given in enumerate(_interruptibly(rows_of(source))):
-                    try:
-                        if isinstance(given, EligoError):
-                            raise given
-                        rule, expression, weight, tags = given
-                        rule = plain_id(rule)
-                        check_id(rule, id_type)
-                        known = None if rule in seen else rules.find(rule)
-                        if not replace and (known is not None or rule in seen):
-                            raise duplicate(rule)
-                        root, text, containing = read_rule(expression, self._limits)
-                        number, labels = weight_of(weight), tags_of(tags)
-                        multi = rules.multi | containing if containing else rules.multi
-                        normal = normalize(root, multi=multi, absent=rules.absent)
-                        self._check_size(normal)
-                    except EligoError as error:
-                        if not collect:
-                            raise _named(error, row, given) from None
-                        rejects.append(Reject(row, _id_of(given), str(error), getattr(error, "position", -1)))
-                        continue
-                    if not containing <= rules.multi:
-                        became_multi.update(dict.fromkeys(containing - rules.multi, sequence))
-                        rules.containing.update(containing)
-                        parts.append(rules.new_pending())
-                    elif containing:
-                        rules.containing.update(containing)
-                    place = sequence
-                    if rule in seen:
-                        part, dropped = seen[rule]
-                        place = part.drop(rule)
-                        rules.containing -= Counter(dropped)
-                    elif known is not None:
-                        place = rules.sequence_at(known)
-                        doomed.append(known)
-                    else:
-                        sequence += 1
-                    parts[-1].add(rule, normal, text, number, labels, place)
-                    seen[rule] = parts[-1], containing
-                    id_type = type(rule)
-                built = list(_interruptibly(rules.made(*part.finish()) for part in parts if part.rows))
-                # From here on no rule is refused.
-                for text in rules.texts_at(doomed) if containing_before else ():
-                    rules.containing -= Counter(self._containing(text))
-                rules.remove_many(doomed)
-                rules.extend(built)
-                rules.next_sequence = max(rules.next_sequence, sequence)
-                # Older than the change: what became multi-valued here. All: what is single-valued again, if only since
-                # a rule of this very load was replaced by a later one.
-                self._recompile(
-                    {name: became_multi.get(name, sequence) for name in rules.multi - multi_before}
-                    | dict.fromkeys((multi_before | became_multi.keys()) - rules.multi, sequence)
-                )
-            except BaseException:
-                rules.containing = containing_before
-                raise
-            self.id_type = id_type if rules.count else None
-        return rejects
-
-    # -- parts
-
-    def _check_size(self, normal: Node) -> None:
+    def check_size(self, normal: Node) -> None:
         """Refuse a rule in normal form that is more than the evaluator takes."""
-        recipe = self._rules.recipe
+        recipe = self.rules.recipe
         recipe.evaluator.check(normal, **recipe.settings)
 
-    def _containing(self, text: str) -> frozenset[str]:
-        return multi_valued(parse(text, self._limits)) if "contains" in text.lower() else NOTHING
-
-    def _containing_at(self, place: Place | None) -> frozenset[str]:
-        """The attributes that the rule at a place uses with `contains`, as far as any rule does."""
-        rules = self._rules
-        if place is None or not rules.containing:
-            return NOTHING
-        return self._containing(rules.rule_at(place).expression)
-
-    def _multi_after(self, comes: frozenset[str], gone: frozenset[str]) -> frozenset[str]:
-        """What is multi-valued when a rule that uses some attributes with `contains` has come, and one has gone."""
-        rules = self._rules
-        if not comes and not gone:
-            return rules.multi
-        return rules.declared.union((rules.containing + Counter(comes)) - Counter(gone))
-
     @contextmanager
-    def _containing_changes(self, comes: frozenset[str], gone: Iterable[str]) -> Iterator[None]:
-        """Around adding a rule that uses some attributes with `contains`, and removing one that does.
-
-        If that makes an attribute multi-valued or single-valued, the rules that name it are compiled again, and readers
-        see nothing of it until all is done.
+    def _becoming_multi(self, names: frozenset[str]) -> Iterator[None]:
+        """Around adding a rule that uses some attributes with `contains`. Readers see the rule, and what had to be
+        compiled again for it, together.
         """
-        rules = self._rules
-        if not comes and not gone:
+        rules = self.rules
+        if names <= rules.multi:
             yield
             return
-        before, containing = rules.multi, Counter(rules.containing)
-        rules.containing.update(comes)
-        rules.containing -= Counter(gone)
+        before = rules.multi
+        rules.multi = before | names
         try:
-            if rules.multi == before:
-                yield
-                return
             with rules.quietly():
-                self._recompile(dict.fromkeys(before ^ rules.multi, rules.next_sequence))
+                self.recompile(dict.fromkeys(names - before, rules.next_sequence))
                 yield
         except BaseException:
-            rules.containing = containing
+            rules.multi = before
             raise
 
-    def _recompile(self, names: dict[str, int]) -> None:
+    def recompile(self, names: dict[str, int]) -> None:
         """Compile again all rules that name one of the attributes and are older than the number beside it.
 
         Nothing is refused here: these rules were accepted. An evaluator that is told of one that has grown too large
         for it has to take it nevertheless.
         """
+        rules = self.rules
         if not names:
             return
-        rules = self._rules
-        if self.most_recompiled is not None and rules.count > self.most_recompiled:
-            raise LimitError(
-                f"with these changes {', '.join(map(repr, sorted(names)))} begins or ceases to hold several values, "
-                f"and one process would read the texts of all {rules.count:,} rules, more than "
-                f"{self.most_recompiled:,}, to compile anew those that name it; compile all rules again, and declare "
-                "with multi=[…] what holds several values, for then it stays so"
-            )
         newest = max(names.values())
-        places = [place for place in rules.rules_naming(names) if rules.sequence_at(place) < newest]
+        places = [place for place in rules.rules_naming(names, mentioned=True) if rules.sequence_at(place) < newest]
         old = list(zip(rules.rules_at(places), map(rules.sequence_at, places), strict=True))
         rules.remove_many(places)
-        rules.seal()
+        rules.seal()  # what comes from now on is compiled with another set of multi-valued attributes
         again = rules.new_pending()
         for rule, sequence in old:
             checkpoint()
-            root = parse(rule.expression, self._limits)
+            root = parse(rule.expression, self.limits)
             normal = normalize(root, multi=rules.multi, absent=rules.absent)
-            again.add(rule.id, normal, rule.expression, rule.weight, rule.tags, sequence)
+            tags = (*rule.tags, *mentions(root, normal, rules.multi))
+            again.add(rule.id, normal, rule.expression, rule.weight, tags, sequence)
         if again.rows:
             rules.extend([rules.made(*again.finish())])
 
 
+Read = tuple[RuleId, Node, str, frozenset[str], float, tuple[str, ...]]
+
+
+class _Load:
+    """Many rules that are added together: compiled piece by piece, and seen when all are there."""
+
+    def __init__(self, loader: Loader, collect: bool, replace: bool) -> None:
+        self.loader, self.rules = loader, loader.rules
+        self.collect, self.replace = collect, replace
+        self.rejects: list[Reject] = []
+        self.multi = self.start = loader.rules.multi
+        self.became: dict[str, int] = {}  # attribute → how many rules were taken before it became multi-valued
+        self.parts: list[Pending] = []
+        self.seen: dict[RuleId, int] = {}  # id → number of the part that it is in
+        self.rows: dict[RuleId, int] = {}  # of the input, if ids that somebody else adds meanwhile are refused
+        self.count = 0
+        self.id_type, self.changes = loader.id_type, loader.changes
+
+    def read(self, row: int, given: Any) -> tuple[int, Any, Read | EligoError, Node | None, frozenset[str]]:
+        """Read one rule: row, what was given, the rule or what is wrong with it, its normal form with these
+        multi-valued attributes.
+        """
+        try:
+            if isinstance(given, EligoError):
+                raise given
+            rule, expression, weight, tags = given
+            rule = plain_id(rule)
+            check_id(rule, None)
+            root, text, containing = read_rule(expression, self.loader.limits)
+            multi = self.multi | containing if containing else self.multi
+            normal = normalize(root, multi=multi, absent=self.rules.absent)
+            return row, given, (rule, root, text, containing, weight_of(weight), tags_of(tags)), normal, multi
+        except EligoError as error:
+            return row, given, error, None, self.multi
+
+    def take(self, some: list[Any]) -> None:
+        """Compile rules that were read."""
+        with self.rules.lock, uninterrupted():
+            for row, given, found, normal, multi in some:
+                try:
+                    if isinstance(found, EligoError):
+                        raise found
+                    self._take(row, found, normal, multi)
+                except EligoError as error:
+                    self._refuse(row, given, error)
+
+    def _take(self, row: int, read: Read, normal: Node, assumed: frozenset[str]) -> None:
+        rule, root, text, containing, weight, tags = read
+        check_id(rule, self.id_type)
+        if not self.replace and (rule in self.seen or self.rules.find(rule) is not None):
+            raise duplicate(rule)
+        multi = self.multi | containing if containing else self.multi
+        if multi != assumed:
+            normal = normalize(root, multi=multi, absent=self.rules.absent)
+        self.loader.check_size(normal)
+        if multi != self.multi or not self.parts:
+            self.became.update(dict.fromkeys(multi - self.multi, self.count))
+            self.multi = multi
+            self.parts.append(self.rules.new_pending(multi))
+        number = self.count
+        if rule in self.seen:
+            number = self.parts[self.seen[rule]].drop(rule)
+        else:
+            self.count += 1
+        self.parts[-1].add(rule, normal, text, weight, (*tags, *mentions(root, normal, multi)), number)
+        self.seen[rule] = len(self.parts) - 1
+        if not self.replace:
+            self.rows[rule] = row
+        self.id_type = type(rule)
+
+    def _refuse(self, row: int, given: Any, error: EligoError) -> None:
+        if not self.collect:
+            raise _named(error, row, given) from None
+        self.rejects.append(Reject(row, _id_of(given), str(error), getattr(error, "position", -1)))
+
+    def end(self) -> None:
+        """Put all rules in place, in one step."""
+        rules, loader = self.rules, self.loader
+        with rules.lock, uninterrupted():
+            doomed = self._placed()
+            if not self.seen:
+                return
+            before, base = rules.multi, rules.next_sequence
+            try:
+                with rules.quietly():
+                    built = list(_interruptibly(rules.made(*part.finish()) for part in self.parts if part.rows))
+                    # From here on no rule is refused.
+                    loader.changes += 1
+                    rules.remove_many(doomed)
+                    rules.extend(built)
+                    rules.next_sequence = base + self.count
+                    rules.multi = before | self.multi
+                    # What became multi-valued while these rules were read, here or elsewhere.
+                    names = {name: base + number for name, number in self.became.items() if name not in before}
+                    loader.recompile(names | dict.fromkeys(before - self.start - self.became.keys(), base + self.count))
+            except BaseException:
+                rules.multi = before
+                raise
+            loader.id_type = self.id_type if rules.count else None
+
+    def _placed(self) -> list[Place]:
+        """Give each rule its number in the order of adding; the places of the rules that they replace."""
+        rules, doomed = self.rules, list[Place]()
+        for part in self.parts:
+            part.sequence = [rules.next_sequence + number for number in part.sequence]
+        # Without `replace` no id was there when its rule was taken.
+        looked = self.replace or self.changes != self.loader.changes
+        for rule, number in list(self.seen.items()) if looked else ():
+            known, part = rules.find(rule), self.parts[number]
+            if known is None:
+                continue
+            if self.replace:
+                part.sequence[part.rows[rule]] = rules.sequence_at(known)
+                doomed.append(known)
+            else:  # somebody else was faster
+                self._refuse(self.rows[rule], (rule,), duplicate(rule))
+                part.drop(rule)
+                del self.seen[rule]
+        if self.id_type is not self.loader.id_type is not None and self.seen:
+            check_id(next(iter(self.seen)), self.loader.id_type)
+        return doomed
+
+
 def _interruptibly(items: Iterable[Any]) -> Iterator[Any]:
-    """The same items; Ctrl-C may come while each is fetched or made, which may take long and changes nothing here."""
+    """The same items; Ctrl-C may come while each is made, which may take long and changes nothing here."""
     left = iter(items)
     try:
         while True:

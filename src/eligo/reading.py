@@ -19,7 +19,7 @@ from eligo.language import Limits, Node, Predicate, Quantified, parse, read, ren
 from eligo.language.reference import multi_valued
 from eligo.language.tree import leaves
 from eligo.rule import RuleId
-from eligo.segments.rule_table import is_id
+from eligo.segments.rule_table import MENTION, is_id
 
 NOTHING: frozenset[str] = frozenset()
 KINDS = {str: "a string", int: "an integer"}
@@ -56,6 +56,17 @@ def read_rule(
         elif isinstance(leaf, Quantified):
             raise refused(leaf)
     return root, render(root), frozenset(containing)
+
+
+def mentions(root: Node, normal: Node, multi: frozenset[str]) -> tuple[str, ...]:
+    """Returns a mention (rule_table.py) for each attribute that a rule names and its normal form does not, unless it is
+    multi-valued.
+    """
+    if normal is root:
+        return ()
+    left = {leaf.attribute for leaf in leaves(normal) if isinstance(leaf, Predicate)}
+    named = {leaf.attribute for leaf in leaves(root) if isinstance(leaf, Predicate)}
+    return tuple(MENTION + name for name in sorted(named - left - multi)) if named != left else ()
 
 
 def check_id(rule: object, kind: type | None) -> None:

@@ -198,10 +198,11 @@ class Model:
     def __init__(self, setup: Setup, ask: Ask = ask_reference) -> None:
         self.setup, self.ask = setup, ask
         self.rules: dict[int, Rule] = {}
+        self.multi = frozenset(setup.multi)  # what has become multi-valued stays so
 
-    @property
-    def multi(self) -> frozenset[str]:
-        return frozenset(self.setup.multi).union(*(rule.containing for rule in self.rules.values()))
+    def take(self, rule: Rule) -> None:
+        self.rules[rule.id] = rule
+        self.multi |= rule.containing
 
     def matching(self, event: Event, tags: tuple[str, ...] | None, limit: int | None = None) -> list[int]:
         multi = self.multi
@@ -246,9 +247,11 @@ def run(case: Case, ask: Ask = ask_reference) -> Difference | None:
 def wanted_of(step: Step, model: Model) -> Any:
     """What a matcher should answer to a step, which the model takes as well."""
     if isinstance(step, Add):
-        model.rules[step.rule.id] = step.rule
+        model.take(step.rule)
     elif isinstance(step, AddMany):
-        model.rules.update({rule.id: rule for rule in step.rules if not rule.is_bad})
+        for rule in step.rules:
+            if not rule.is_bad:
+                model.take(rule)
         return [rule.id for rule in step.rules if rule.is_bad]
     elif isinstance(step, Remove):
         # A shrunken case may remove what was never added.

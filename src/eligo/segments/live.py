@@ -35,7 +35,7 @@ from eligo.language.tree import Node
 from eligo.rule import RuleId
 from eligo.segments.pending import Pending
 from eligo.segments.row_builder import RowBuilder
-from eligo.segments.rule_table import RuleTable, make_rule_table
+from eligo.segments.rule_table import RuleTable, make_rule_table, without_mentions
 
 _BEHIND = 8  # words behind the last row that verification looks at and forgets
 _NONE: I32 = np.zeros(0, np.int32)
@@ -200,10 +200,16 @@ class LivePart:
         return sum((s.counters[:2] for s in list(self._segment.scratches)), np.zeros(2, np.int64))
 
     def named_attributes(self, alive: U8) -> list[int]:
-        """Returns the numbers of the attributes that rules name which are alive."""
-        seen = np.zeros(int(self._state[0]), np.bool_)
-        mark_named(self._handle, self._end, len(self), alive, seen)
-        return np.nonzero(seen)[0].tolist()
+        """Returns the numbers of the attributes that living rules look at."""
+        return np.nonzero(self.naming(alive, np.zeros(int(self._state[0]), np.bool_))[0])[0].tolist()
+
+    def naming(self, alive: U8, wanted: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Returns for each attribute whether a living rule looks at it, and for each living rule whether it looks at an
+        attribute that is wanted.
+        """
+        seen, marks = np.zeros(len(wanted), np.bool_), np.zeros(len(self), np.bool_)
+        mark_named(self._handle, self._end, alive, wanted, seen, marks)
+        return seen, marks
 
 
 class LiveTable:
@@ -234,7 +240,7 @@ class LiveTable:
         return self._segment.texts[row]
 
     def tags(self, row: int) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._segment.tags[row]))
+        return without_mentions(dict.fromkeys(self._segment.tags[row]))
 
     @cached_property
     def sequence(self) -> I64:
@@ -319,23 +325,30 @@ def is_true(tree, first, stop, truth, stack):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mark_named(live, end, rules, alive, seen):  # type: ignore[no-untyped-def]
-    """Sets seen[a] for each attribute a that a rule names which is alive."""
+def mark_named(live, end, alive, wanted, seen, marks):  # type: ignore[no-untyped-def]
+    """Sets seen[a] for each attribute that a living rule looks at, marks[r] for each living rule that looks at one that
+    is wanted.
+    """
     words, tree, offsets = live.words, live.tree, live.tree_offsets
-    used = np.zeros(end + 1, np.bool_)  # by conjunction
-    for rule in range(rules):
-        if len(alive) == 0 or alive[rule]:
-            for t in range(offsets[rule], offsets[rule + 1]):
-                if tree[t] >= 0:
-                    used[tree[t]] = True
-    at, c = np.int64(0), 0
+    places = np.empty(end + 1, np.int64)  # where each row begins
+    at, rows = np.int64(0), 0
     while at < end:
-        q, stop = first_check(words, at), at + row_words(words, at)
-        while q < stop and used[c]:
-            seen[attribute_of(words[q])] = True
-            q += check_words(words[q])
-        at = stop
-        c += 1
+        places[rows] = at
+        at += row_words(words, at)
+        rows += 1
+    for rule in range(len(marks)):
+        if len(alive) and not alive[rule]:
+            continue
+        for t in range(offsets[rule], offsets[rule + 1]):
+            if tree[t] < 0:
+                continue
+            at = places[tree[t]]
+            q, stop = first_check(words, at), at + row_words(words, at)
+            while q < stop:
+                a = attribute_of(words[q])
+                seen[a] = True
+                marks[rule] = marks[rule] or wanted[a]
+                q += check_words(words[q])
 
 
 @kernel

@@ -21,13 +21,12 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eligo.arrow import numpy_of
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, U8, Compiled
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
+from eligo.compile.naming import rules_naming
 from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
@@ -39,8 +38,8 @@ from eligo.options import Value
 from eligo.rule import Rule, RuleId
 from eligo.segments.live import LivePart, LiveSegment
 from eligo.segments.row_builder import RowBuilder
-from eligo.segments.rule_table import RuleTable
-from eligo.segments.rules import Figures, Place, Rules, needles_of
+from eligo.segments.rule_table import MENTION, RuleTable, without_mentions
+from eligo.segments.rules import Figures, Place, Rules
 from eligo.segments.sample import Sample
 from eligo.segments.segment import Segment, merge_segments, with_tables
 from eligo.segments.view import ALL, SegmentsView, named_attributes
@@ -211,19 +210,19 @@ class RuleSet(Rules):
         self.alive.append(ALL)
         self.dead.append(0)
 
-    def rules_naming(self, names: Iterable[str]) -> list[Place]:
+    def rules_naming(self, names: Iterable[str], *, mentioned: bool) -> list[Place]:
         found: list[Place] = []
-        needles = needles_of(names)
+        wanted, tags = self.wanted(names), {MENTION + name for name in names} if mentioned else set()
         for number, (segment, alive) in enumerate(zip(self.segments, self.alive, strict=True)):
-            texts = segment.table.text_array()
-            named = np.zeros(len(segment), np.bool_)
-            for needle in needles:
-                named |= numpy_of(pc.match_substring(texts, needle))
+            named = rules_naming(segment.compiled, wanted)
+            if tags:
+                named |= segment.table.rows_with_tags(tags).astype(np.bool_)
             if len(alive):
                 named &= alive.astype(np.bool_)
             found.extend((number, int(row)) for row in np.nonzero(named)[0])
-        texts = self.live.texts
-        found.extend((-1, row) for row in self.live.rows.values() if any(n in texts[row] for n in needles))
+        part, alive = self.live.part(len(wanted))
+        _, marks = part.naming(alive, wanted)
+        found.extend((-1, row) for row in self.live.rows.values() if marks[row] or tags & set(self.live.tags[row]))
         return found
 
     def leave_out(self, marks: Sequence[NDArray[np.bool_]]) -> None:
@@ -246,7 +245,7 @@ class RuleSet(Rules):
         number, row = place
         if number < 0:
             live = self.live
-            return Rule(live.ids[row], live.texts[row], live.weights[row], live.tags[row])
+            return Rule(live.ids[row], live.texts[row], live.weights[row], without_mentions(live.tags[row]))
         table = self.segments[number].table
         return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
 
@@ -256,7 +255,7 @@ class RuleSet(Rules):
         for (number, row), text in zip(places, self.texts_at(places), strict=True):
             if number < 0:
                 live = self.live
-                found.append(Rule(live.ids[row], text, live.weights[row], live.tags[row]))
+                found.append(Rule(live.ids[row], text, live.weights[row], without_mentions(live.tags[row])))
             else:
                 table = self.segments[number].table
                 found.append(Rule(table.id(row), text, float(table.weight[row]), table.tags(row)))

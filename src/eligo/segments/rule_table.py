@@ -7,6 +7,9 @@
     tag_offsets, tag              tags of a rule as numbers of tag_name_offsets / tag_name_data
     slots                         hash of the id to row + 1, linear probing, at most half full
 
+A tag that begins with U+10FFFF is no user's but a *mention*: the rule names an attribute in its text that its normal
+form does not (`a = 1 and a = 2`). Should the attribute become multi-valued, the rule has to be compiled again.
+
 Where texts lie in a table beside, a subclass has locators in `text_data` and finds them there (`store/tables.py`).
 
 No Python object stands for a rule: ten million rules would otherwise stop the process at every garbage collection.
@@ -29,6 +32,7 @@ from eligo.compile.strings import fill_slots, find_bytes, slots_for
 from eligo.jit import kernel
 from eligo.rule import RuleId
 
+MENTION = "\U0010ffff"  # which Unicode keeps free for such uses
 MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
 
 
@@ -43,6 +47,11 @@ def is_id(rule: object) -> TypeGuard[RuleId]:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def without_mentions(tags: Iterable[str]) -> tuple[str, ...]:
+    """Returns the tags that users gave."""
+    return tuple(tag for tag in tags if not tag.startswith(MENTION))
 
 
 @dataclass(frozen=True)
@@ -134,7 +143,7 @@ class RuleTable:
 
     def tags(self, row: int) -> tuple[str, ...]:
         names = (self.tag_name_offsets, self.tag_name_data)
-        return tuple(
+        return without_mentions(
             bytes(names[1][names[0][tag] : names[0][tag + 1]]).decode()
             for tag in self.tag[self.tag_offsets[row] : self.tag_offsets[row + 1]]
         )

@@ -8,7 +8,6 @@ place (`living/`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -143,20 +142,24 @@ class Rules(ABC):
         self.lock = fork_lock(self, "lock", RULES, _LOST)
         self.absent = absent
         self.recipe = Recipe(index, evaluator, Attributes(), Strings(), limits=limits, options=options or {})
-        self.declared = frozenset(multi)
-        self.containing: Counter[str] = Counter()  # rules that make an attribute multi-valued by `contains`
+        self.multi = frozenset(multi)  # attributes that may hold several values; they become more, never fewer
+        self.loading = 0  # loads under way, whose rules name attributes and strings and are not here yet
         self.next_sequence = 0
         self.count = 0
         self.forgets = True  # False: others know strings and attributes by the numbers that they have here
         self._worth = _Worth()
 
-    @property
-    def multi(self) -> frozenset[str]:
-        return self.declared.union(self.containing) if self.containing else self.declared
+    def new_pending(self, multi: frozenset[str] | None = None) -> Pending:
+        """A place for rules to be compiled with what is multi-valued now, or with other attributes that are."""
+        chosen = self.multi if multi is None else multi
+        return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=chosen))
 
-    def new_pending(self) -> Pending:
-        """A place for rules to be compiled with what is multi-valued now."""
-        return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=self.multi))
+    def wanted(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """For every number of an attribute, whether it is one of these."""
+        metas = self.recipe.attributes.metas
+        marked = np.zeros(len(self.recipe.attributes), np.bool_)
+        marked[[metas[name] >> 8 for name in names if name in metas]] = True
+        return marked
 
     def adopt(self, attributes: Attributes, strings: Strings) -> None:
         """Use these tables from now on; there are no rules yet."""
@@ -171,7 +174,7 @@ class Rules(ABC):
         """
         attributes, strings = self.recipe.attributes, self.recipe.strings
         worth = self._worth.looking(attributes.taken, strings.taken, strings.size, self.count)
-        if not (worth and self.forgets and self.may_forget()):
+        if not (worth and self.forgets and not self.loading and self.may_forget()):
             return
         names, texts = self.used_numbers()
         _, begin, end = strings.spans()
@@ -219,8 +222,8 @@ class Rules(ABC):
         return [self.rule_at(place).expression for place in places]
 
     @abstractmethod
-    def rules_naming(self, names: Iterable[str]) -> list[Place]:
-        """Places of the rules whose text names one of the attributes, and perhaps of some more."""
+    def rules_naming(self, names: Iterable[str], *, mentioned: bool) -> list[Place]:
+        """Places of the rules that look at one of the attributes; `mentioned`: or name it in their text alone."""
 
     @abstractmethod
     def figures(self) -> Figures: ...
@@ -261,9 +264,3 @@ class Rules(ABC):
 
     def wait(self) -> None:  # noqa: B027, not every kind works beside
         """Until no work beside is under way."""
-
-
-def needles_of(names: Iterable[str]) -> list[str]:
-    """What stands in the text of each rule that names one of the attributes."""
-    # A backquote in a name is doubled in text; rather than undo that, all rules are taken.
-    return ["" if "`" in name else name for name in names]

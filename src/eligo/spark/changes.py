@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eligo.collector import without_collector
 from eligo.compile.compiled import U8, Arrays
 from eligo.compile.naming import attribute_counts
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeError
@@ -49,7 +48,7 @@ class Changed(msgspec.Struct, frozen=True):
     rejects: TableFile | None
     rules: int
     next_sequence: int
-    containing: dict[str, int]
+    multi: tuple[str, ...]
     attributes: tuple[str, ...]
     naming: dict[str, int] | None  # of the living rules
     id_type: str
@@ -62,7 +61,6 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 MOST_CHANGES = 1_000_000  # in one task, as objects of about a kilobyte
-MOST_RECOMPILED = 2_000_000
 
 
 def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -80,8 +78,7 @@ def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.Rec
 
 def apply_rows(path: str, version: int, folder: str, rows: Sequence[tuple[Any, ...]]) -> Changed:
     """The same for rows of these columns."""
-    with without_collector():
-        return _Changes(open_held(path, version, patience=PATIENCE), Path(folder)).apply(rows)
+    return _Changes(open_held(path, version, patience=PATIENCE), Path(folder)).apply(rows)
 
 
 class _Changes:
@@ -94,7 +91,6 @@ class _Changes:
         self.rules = rules
         # Deltas have the index that the shards have, whatever `auto` would choose today.
         rules.recipe.index = choose_index(self.content.index_used)
-        opened.engine.loader.most_recompiled = MOST_RECOMPILED
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
         rules.forgets = False  # versions share numbers
@@ -191,7 +187,7 @@ class _Changes:
             rejects=_closed(writer, files),
             rules=rules.count,
             next_sequence=rules.next_sequence,
-            containing=dict(sorted(rules.containing.items())),
+            multi=tuple(sorted(rules.multi)),
             attributes=tuple(rules.recipe.attributes.names),
             naming=self._naming(),
             id_type=id_type if rules.count else "",

@@ -81,7 +81,7 @@ def _paths(schema: StructType, folder: str) -> dict[str, list[Any]]:
     """The attributes that can be counted, and where they are."""
     with hold(folder) as held:
         content = held.content
-    multi = frozenset(content.multi) | content.containing.keys()
+    multi = frozenset(content.multi)
     located = locate(schema, content.asked, multi).paths.items()
     # What is in a Variant is not counted: its types are known only row by row.
     paths = {name: [path for path in ways if variant_depth(schema, path) is None] for name, ways in located}

@@ -18,11 +18,8 @@ from typing import Any, Final
 import numpy as np
 
 from eligo.compile.naming import rules_naming
-from eligo.language import parse
-from eligo.language.normalize import normalize
-from eligo.language.tree import predicates_of
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.rules import Place, Rules
+from eligo.segments.rules import Rules
 
 _EXAMPLES: Final = 5
 
@@ -60,7 +57,7 @@ def set_aside(matcher: Any, reasons: Mapping[str, str]) -> SetAside:
     if isinstance(rules, RuleSet):
         found, examples = _mask_segments(rules, list(numbers.values()))
     else:
-        found, examples = _remove_living(rules, matcher, frozenset(numbers))
+        found, examples = _remove_living(rules, frozenset(numbers))
     return SetAside(found, count, tuple(examples), dict(reasons))
 
 
@@ -83,10 +80,10 @@ def _mask_segments(rules: RuleSet, numbers: list[int]) -> tuple[int, list[Any]]:
     return total, examples
 
 
-def _remove_living(rules: Rules, matcher: Any, names: frozenset[str]) -> tuple[int, list[Any]]:
+def _remove_living(rules: Rules, names: frozenset[str]) -> tuple[int, list[Any]]:
     """Rules that change in place have no masks; of a copy in memory they are removed."""
     with rules.lock:
-        marked = _places_naming(rules, matcher, names)
+        marked = rules.rules_naming(names, mentioned=False)
         examples = [rules.rule_at(place).id for place in marked[:_EXAMPLES]]
         rules.remove_many(marked)
     return len(marked), examples
@@ -96,15 +93,4 @@ def ids_naming(matcher: Any, names: frozenset[str]) -> list[Any]:
     """The ids of the rules that look at one of these attributes, where rules change in place."""
     rules: Rules = matcher.engine.rules
     with rules.lock:
-        return [rules.rule_at(place).id for place in _places_naming(rules, matcher, names)]
-
-
-def _places_naming(rules: Rules, matcher: Any, names: frozenset[str]) -> list[Place]:
-    """Where the rules are that look at one of these attributes."""
-    places = rules.rules_naming(names)
-    marked = []
-    for place, text in zip(places, rules.texts_at(places), strict=True):
-        normal = normalize(parse(text, matcher.limits), multi=rules.multi, absent=rules.absent)
-        if any(predicate.attribute in names for predicate in predicates_of(normal)):
-            marked.append(place)
-    return marked
+        return [rules.rule_at(place).id for place in rules.rules_naming(names, mentioned=False)]

@@ -145,7 +145,7 @@ def _planned(source: Source, integers: bool, kind: pa.Schema) -> tuple[Plan, tup
     if source.version:
         with hold(source.path, source.version) as held:
             content = held.content
-        attributes, multi = content.asked, frozenset(content.multi) | content.containing.keys()
+        attributes, multi = content.asked, frozenset(content.multi)
     else:
         matcher = opened(source, 0, integers).matcher
         attributes, multi = matcher.attributes, matcher.multi

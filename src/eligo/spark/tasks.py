@@ -14,7 +14,6 @@ before it, and a shard adds that. So the order of rules is the order of their id
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,7 +36,7 @@ from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits, Quantified
 from eligo.language.normalize import normalize
-from eligo.reading import NOTHING, check_id, read_rule, tags_of, weight_of
+from eligo.reading import NOTHING, check_id, mentions, read_rule, tags_of, weight_of
 from eligo.segments.pending import Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
 from eligo.segments.rule_table import RuleTable
@@ -91,7 +90,6 @@ class Unit(msgspec.Struct, frozen=True):
     texts: TableFile
     rejects: TableFile | None
     attributes: tuple[str, ...]
-    containing: dict[str, int]
     buckets: tuple[int, ...]  # rules in each
     examples: tuple[tuple[str, str], ...]  # the first rejects: id and message
     seconds: float
@@ -152,7 +150,6 @@ class _UnitReader:
         self.pending = Pending(
             Builder(self.attributes, self.strings, absent=settings.absent, multi=settings.multi),
         )
-        self.containing: Counter[str] = Counter()
         self.rows: list[tuple[Any, ...]] = []
         self.schema = RULES_SCHEMA(id_type)
         self.texts = TableWriter(folder, "rules", self.schema)
@@ -181,14 +178,12 @@ class _UnitReader:
         if isinstance(expression, bytes):
             raise RuleTypeError(f"the expression is no valid UTF-8 text: {expression!r:.60}")
         settings = self.settings
-        root, text, containing = read_rule(expression, settings.limits, no_documents_yet)
+        root, text, _ = read_rule(expression, settings.limits, no_documents_yet)
         number, labels = weight_of(weight), tags_of(tags_in(tags))
         normal = normalize(root, multi=settings.multi, absent=settings.absent)
         settings.check(normal)
         row = len(self.pending)
-        self.pending.add(rule, normal, "", number, labels, row)
-        if containing:
-            self.containing.update(containing)
+        self.pending.add(rule, normal, "", number, (*labels, *mentions(root, normal, settings.multi)), row)
         self.rows.append((rule, text, number, labels))
         self.last = rule
 
@@ -230,7 +225,6 @@ class _UnitReader:
             texts=texts,
             rejects=rejects,
             attributes=piece.attributes,
-            containing=dict(self.containing),
             buckets=tuple(np.diff(piece.bucket_offsets).tolist()),
             examples=tuple(self.examples),
             seconds=time.perf_counter() - self.started,

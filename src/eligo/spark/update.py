@@ -153,7 +153,7 @@ def _maker(changed: Changed) -> Callable[[int, Content | None], Content]:
             rules=changed.rules,
             next_sequence=changed.next_sequence,
             next_unit=parent.next_unit + 1,
-            containing=changed.containing,
+            multi=changed.multi,
             attributes=changed.attributes,
             naming=changed.naming,
             strings=changed.strings or parent.strings,

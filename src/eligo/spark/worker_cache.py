@@ -97,7 +97,7 @@ def facts(path: str, version: int | None, check: bool) -> Facts:
         content = held.content
         return Facts(
             content.asked,
-            frozenset(content.multi) | content.containing.keys(),
+            frozenset(content.multi),
             content.id_type == "int",
             content.version,
             content.job,
@@ -222,7 +222,7 @@ def _unaskable(source: Source, content: Content) -> dict[str, str]:
     from eligo.spark.event_columns import locate, type_at, variant_depth
 
     schema = StructType.fromJson(json.loads(source.schema))
-    found = locate(schema, content.asked, frozenset(content.multi) | content.containing.keys())
+    found = locate(schema, content.asked, frozenset(content.multi))
     reasons = dict(found.unusable)
     for name in sorted(found.paths.keys() - source.sent):
         path, *_ = found.paths[name]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -108,7 +108,6 @@ def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[in
             content.index, content.evaluator, content.absent, content.multi, content.limits, content.options
         )
         rules = _rules_of(engine, content)
-        rules.containing = Counter(content.containing)
         strings = _mapped(directory, content.strings, verify)
         rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
         recipe = replace(rules.recipe, index=choose_index(content.index_used))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
@@ -64,7 +63,6 @@ class Content(msgspec.Struct, frozen=True):
     evaluator: str
     absent: Literal["fails", "classical"]
     multi: tuple[str, ...]
-    containing: dict[str, int]
     limits: Limits
     id_type: str
     rules: int
@@ -114,8 +112,7 @@ def _state(engine: Engine) -> tuple[dict[str, Any], Attributes, Strings, Callabl
             "index_used": rules.recipe.index.name,
             "evaluator": engine.evaluator,
             "absent": engine.absent,
-            "multi": tuple(sorted(rules.declared)),
-            "containing": dict(sorted(rules.containing.items())),
+            "multi": tuple(sorted(rules.multi)),
             "limits": engine.limits,
             "options": differing(engine.options, (rules.recipe.index, rules.recipe.evaluator)),
             "id_type": "int" if engine.loader.id_type is int else "str" if rules.count else "",
@@ -178,7 +175,6 @@ def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Engine:
             content.options,
         )
         rules = _rules_of(engine, content)
-        rules.containing = Counter(content.containing)
         rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
         if isinstance(rules, LivingSet):
             rules.restore(shards[0])

@@ -94,7 +94,6 @@ class Content(msgspec.Struct, frozen=True):
     evaluator: str
     absent: Literal["fails", "classical"]
     multi: tuple[str, ...]
-    containing: dict[str, int]
     limits: Limits
     options: dict[str, bool | int | float | str]
     id_type: Literal["int", "str", ""]

@@ -146,8 +146,8 @@ def test_child_matches_while_a_thread_of_the_parent_is_in_the_middle_of_a_long_l
         )
         assert matcher.get(7).id == 7
         assert 1000 not in matcher
-        with pytest.raises(EligoError, match="forked"):
-            matcher.add(2000, "a = 1")
+        matcher.add(2000, "a = 1")
+        assert 2000 in matcher
 
     try:
         in_child(work)
@@ -156,6 +156,34 @@ def test_child_matches_while_a_thread_of_the_parent_is_in_the_middle_of_a_long_l
         thread.join()
     assert 1000 in matcher
     matcher.add(2000, "a = 1")
+
+
+def test_child_matches_while_a_thread_of_the_parent_changes_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eligo.forking.PATIENCE", 0.05)
+    for index in INDEXES:
+        matcher = Matcher(index)
+        matcher.add(7, "a = 1")
+        begun, end = threading.Event(), threading.Event()
+
+        def change(matcher: Matcher = matcher, begun: threading.Event = begun, end: threading.Event = end) -> None:
+            with matcher.engine.rules.lock, matcher.engine.rules.quietly():
+                begun.set()
+                end.wait()
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        begun.wait()
+
+        def work(matcher: Matcher = matcher) -> None:
+            assert matcher.match({"a": 1}) == [7]
+            with pytest.raises(EligoError, match="forked"):
+                matcher.add(2000, "a = 1")
+
+        try:
+            in_child(work)
+        finally:
+            end.set()
+            thread.join()
 
 
 def test_fork_within_a_load_of_the_same_thread() -> None:

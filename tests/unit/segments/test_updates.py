@@ -1,9 +1,11 @@
-"""Updates: deltas, merges, and readers beside them."""
+"""Updates: the live segment, merges, and readers beside them."""
 
 from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -135,3 +137,69 @@ def test_merges_hold_up_nobody() -> None:
         beside += m.engine.rules._merging is not None
         i += 1
     assert beside > 10
+
+
+@pytest.mark.parametrize("index", ["auto", "be-tree"])
+@pytest.mark.parametrize("on_error", ["raise", "collect"])
+def test_others_change_rules_while_a_load_waits_for_more(index: str, on_error: str, monkeypatch: Any) -> None:
+    """Nobody waits for whoever gives the rules; what happened meanwhile is seen when all are there."""
+    monkeypatch.setattr("eligo.loading._PIECE", 2)
+    m = eligo.Matcher(index)
+    m.add_many((f"old {i}", f"a >= {i} and a <= {i + 1}") for i in range(5))
+    begun, go_on = threading.Event(), threading.Event()
+    answer: list[Any] = []
+
+    def slowly() -> Iterator[tuple[str, str]]:
+        yield "new 1", "b >= 3 and b <= 4"
+        yield "taken", "b = 3"
+        yield "new 2", "a = 1 and a = 2"
+        begun.set()
+        assert go_on.wait(60)
+        yield "new 3", "c contains any (1)"
+
+    def load() -> None:
+        try:
+            answer.append([reject.id for reject in m.add_many(slowly(), on_error=on_error)])
+        except eligo.DuplicateRuleError as error:
+            answer.append(str(error))
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    assert begun.wait(60)
+    m.add("taken", "b = 4")
+    m.add("several", "a contains any (9) or b contains any (9)")
+    m.remove("old 0")
+    assert "new 1" not in m
+    assert m.match({"b": 3}) == []
+    go_on.set()
+    thread.join()
+    if on_error == "raise":
+        assert answer == [
+            "rule 'taken' (row 1): there is a rule 'taken' already: replace=True puts the new one in its place"
+        ]
+        assert m.multi == {"a", "b"}
+        assert list(m) == ["old 1", "old 2", "old 3", "old 4", "taken", "several"]
+        return
+    assert answer == [["taken"]]
+    assert m.multi == {"a", "b", "c"}
+    assert list(m)[-5:] == ["taken", "several", "new 1", "new 2", "new 3"]
+    assert m.match({"b": [2, 9]}) == ["several", "new 1"]  # one value for each bound
+    assert m.match({"a": [1, 2], "c": [1]}) == ["old 1", "old 2", "new 2", "new 3"]
+    assert m.match({"b": 4}) == ["taken", "new 1"]
+
+
+def test_a_load_replaces_what_came_meanwhile(monkeypatch: Any) -> None:
+    monkeypatch.setattr("eligo.loading._PIECE", 1)
+    m = eligo.Matcher()
+
+    def rules() -> Iterator[tuple[str, str]]:
+        yield "a", "x = 1"
+        m.add("a", "x = 2")
+        m.add("b", "x = 3")
+        yield "c", "x = 1"
+
+    m.add_many(rules(), replace=True)
+    assert list(m) == ["a", "b", "c"]
+    assert m["a"].expression == "x = 1"
+    assert m.match({"x": 1}) == ["a", "c"]
+    assert m.match({"x": 2}) == []

@@ -112,6 +112,17 @@ def text_checks(words, offsets):  # type: ignore[no-untyped-def]
     return found[:k].copy()
 
 
+@kernel
+def looks_at(words, wanted):  # type: ignore[no-untyped-def]
+    """Whether a row has a check on an attribute that is wanted."""
+    q = first_check(words, 0)
+    while q < len(words):
+        if wanted[attribute_of(words[q])]:
+            return True
+        q += check_words(words[q])
+    return False
+
+
 @inline
 def asks_text(code):  # type: ignore[no-untyped-def]
     """Whether a check asks an attribute's strings themselves, in order or by a pattern."""

@@ -15,29 +15,26 @@ from contextlib import contextmanager
 from typing import ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eligo.arrow import numpy_of
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.index.base import Index
+from eligo.index.dynamic.content import looks_at
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
 from eligo.options import Value
 from eligo.rule import Rule, RuleId
 from eligo.segments.living.arrivals import Arrivals, many_arrivals, one_arrival
-from eligo.segments.living.pools import COMING, FREE, GOING, LIVING, ROWS, USED_CONJUNCTIONS
-from eligo.segments.living.records import gather
+from eligo.segments.living.pools import COMING, CONJUNCTIONS, FREE, GOING, LIVING, USED_CONJUNCTIONS
 from eligo.segments.living.structure import SOME, Structure
 from eligo.segments.living.view import LivingView
-from eligo.segments.living.write_rules import turn
+from eligo.segments.living.write_rules import rows_naming, turn
 from eligo.segments.row_builder import RowBuilder
-from eligo.segments.rule_table import RuleTable
-from eligo.segments.rules import Figures, Place, Rules, needles_of
+from eligo.segments.rule_table import MENTION, RuleTable
+from eligo.segments.rules import Figures, Place, Rules
 from eligo.segments.sample import Sample
 
 _EFFORT = 2048  # of each of the steps by which the index adjusts itself to events that were observed
@@ -94,16 +91,14 @@ class LivingSet(Rules):
     def rule_at(self, place: Place) -> Rule:
         return self.structure.rule(place[1])
 
-    def rules_naming(self, names: Iterable[str]) -> list[Place]:
-        pools = self.structure.pools
-        status = pools.status[: pools.state[ROWS]]
-        rows = np.nonzero((status == LIVING) | (status == COMING))[0].astype(np.int32)
-        offsets, data = gather(pools.handle, rows, True)
-        texts = pa.Array.from_buffers(pa.large_string(), len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
-        named = np.zeros(len(rows), np.bool_)
-        for needle in needles_of(names):
-            named |= numpy_of(pc.match_substring(texts, needle))
-        return [(0, row) for row in rows[named].tolist()]
+    def rules_naming(self, names: Iterable[str], *, mentioned: bool) -> list[Place]:
+        structure, wanted = self.structure, self.wanted(names)
+        pools, index = structure.pools, structure.index
+        looking = np.zeros(int(pools.state[CONJUNCTIONS]), np.bool_)
+        for number in np.nonzero(pools.uses[: len(looking)])[0].tolist():
+            looking[number] = looks_at(index.row(number), wanted)
+        tags = structure.tags.wanted({MENTION + name for name in names} if mentioned else ())
+        return [(0, row) for row in rows_naming(pools.handle, looking, tags).tolist()]
 
     def figures(self) -> Figures:
         structure = self.structure

@@ -35,6 +35,7 @@ from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, Pools
 from eligo.segments.living.records import HEAD, find_integer, find_text, slide, slide_all
 from eligo.segments.living.tags import Tags
 from eligo.segments.living.write_rules import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
+from eligo.segments.rule_table import without_mentions
 from eligo.segments.segment import Recipe
 
 SOME = 200  # conjunctions, or rules, that come or go while the gate is closed
@@ -131,7 +132,7 @@ class Structure:
             int(pools.ids[row]) if self.has_integers else raw[:size].decode(),
             raw[size:].decode(),
             float(pools.weight[row]),
-            tuple(map(self.tags.name, pools.records[at + HEAD : at + HEAD + tags].tolist())),
+            without_mentions(map(self.tags.name, pools.records[at + HEAD : at + HEAD + tags].tolist())),
         )
 
     # -- changing

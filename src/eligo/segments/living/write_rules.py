@@ -16,6 +16,7 @@ from eligo.segments.living.pools import (
     FREE_ROW,
     HIDDEN,
     LAST,
+    LIVING,
     ROWS,
     TREES,
     USED_CONJUNCTIONS,
@@ -294,6 +295,29 @@ def forget_rules(p, rows):  # type: ignore[no-untyped-def]
         state[FREE_ROW] = r
     state[USED_ROWS] -= len(rows)
     return gone[:k]
+
+
+@kernel
+def rows_naming(p, looking, tags):  # type: ignore[no-untyped-def]
+    """The rows in use, and not GOING, one of whose conjunctions c has looking[c], or that have one of the tags."""
+    state, status, root, blocks, record, records = p.state, p.status, p.root, p.blocks, p.record, p.records
+    found = np.empty(state[USED_ROWS], np.int32)
+    k = 0
+    for r in range(state[ROWS]):
+        if status[r] != LIVING and status[r] != COMING:
+            continue
+        named = root[r] >= 0 and looking[root[r]]
+        if root[r] < -1:
+            b = np.int64(-2 - root[r]) << 1
+            for q in range(b + 2, b + 2 + 3 * np.int64(blocks[b + 1]), 3):
+                named = named or looking[blocks[q]]
+        at = record[r]
+        for i in range(at + 4, at + 4 + records[at + 3]):
+            named = named or (records[i] < len(tags) and tags[records[i]] != 0)
+        if named:
+            found[k] = r
+            k += 1
+    return found[:k]
 
 
 @kernel
