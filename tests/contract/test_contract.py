@@ -101,8 +101,7 @@ def test_an_object_is_a_value_that_no_rule_names(index: str, evaluator: str, abs
 @pytest.mark.parametrize("size", [127, 128, 254, 255, 256, 257])
 def test_sizes_at_which_counters_could_overflow(index: str, evaluator: str, absent: str, size: int) -> None:
     m = eligo.Matcher(index=index, evaluator=evaluator, absent=absent)  # type: ignore[arg-type]
-    for i in range(3):
-        m.add(i, " and ".join(f"a{j} {'!=' if j % 7 == i else '='} {j}" for j in range(size)))
+    m.add_many((i, " and ".join(f"a{j} {'!=' if j % 7 == i else '='} {j}" for j in range(size))) for i in range(3))
     event = {f"a{j}": j + (j % 7 == 1) for j in range(size)}
     assert m.match(event) == [1]
     del event["a1"]

@@ -123,8 +123,7 @@ def test_the_equality_form_looks_up_what_the_generic_form_tests_one_by_one() -> 
 @pytest.mark.parametrize("size", [1, 127, 128, 254, 255, 256, 300, 2000])
 def test_wide_conjunctions(size: int) -> None:
     m = eligo.Matcher(index="gryphon")
-    m.add("wide", " and ".join(f"a{i} = {i}" for i in range(size)))
-    m.add("narrow", "a0 = 0")
+    m.add_many({"wide": " and ".join(f"a{i} = {i}" for i in range(size)), "narrow": "a0 = 0"})
     event = {f"a{i}": i for i in range(size)}
     assert m.match(event) == ["wide", "narrow"]
     for missing in {0, size // 2, size - 1}:

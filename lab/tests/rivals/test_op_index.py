@@ -126,8 +126,7 @@ def test_operators_become_shapes(text: str, shapes: set[str]) -> None:
 @pytest.mark.parametrize("size", [1, 127, 128, 253, 254, 255, 256, 300, 1000])
 def test_wide_conjunctions(size: int) -> None:
     m = eligo.Matcher(index="op-index")
-    m.add("wide", " and ".join(f"a{i} = {i}" for i in range(size)))
-    m.add("narrow", "a0 = 0")
+    m.add_many({"wide": " and ".join(f"a{i} = {i}" for i in range(size)), "narrow": "a0 = 0"})
     event = {f"a{i}": i for i in range(size)}
     assert m.match(event) == ["wide", "narrow"]
     for missing in {0, size // 2, size - 1}:
@@ -148,7 +147,7 @@ def test_several_values_count_a_predicate_once() -> None:
 
 def test_two_predicates_on_one_attribute_are_two_to_count() -> None:
     m = eligo.Matcher(index="op-index", multi=["c"])
-    m.add("both", "c < 3 and c > 5")
+    m.add_many({"both": "c < 3 and c > 5"})
     assert m.match({"c": [1]}) == []
     assert m.match({"c": [1, 9]}) == ["both"]
 

@@ -173,8 +173,9 @@ def test_parts_survive_updates_and_snapshots(tmp_path: object) -> None:
     assert opened.match(events[0], limit=2) == plain.match(events[0], limit=2)
 
 
-def test_what_becomes_equal_when_segments_are_merged() -> None:
+def test_what_becomes_equal_when_segments_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     """`x = 1` and `x in (1)` are two conjunctions in a small segment and one in a merged one, and so are what they make."""
+    monkeypatch.setattr("eligo.segments.rule_set.SEALED", 32)
     plain = " and ".join(f"({k}p = 1 or {k}q = 1)" for k in "abc")
     listed = plain.replace("= 1", "in (1)")
     texts = [f"(x = 1 and {plain}) or (x in (1) and {listed})", *(f"y = {i} and {plain}" for i in range(10))]
