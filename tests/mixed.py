@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import eligo
-from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.conjunctions import Conjunctions, build_conjunctions
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 
@@ -78,9 +78,11 @@ def compiled(rules: Sequence[str], absent: str = "fails") -> tuple[Conjunctions,
     # An index of rows: its events bring more strings with their bytes than others need.
     m = eligo.Matcher(index="be-tree-batch", absent=absent, multi=SEVERAL)  # type: ignore[arg-type]
     m.add_many(enumerate(rules))
-    view = m.engine.rules.view
-    assert len(view.segments) == 1
-    return view.segments[0].conjunctions, view.encoder
+    rules_of_it = m.engine.rules
+    (segment,) = rules_of_it.segments  # type: ignore[attr-defined]
+    recipe = rules_of_it.recipe
+    conjunctions = build_conjunctions(segment.whole(), recipe.strings, len(recipe.attributes))[1]
+    return conjunctions, rules_of_it.view.encoder  # type: ignore[attr-defined]
 
 
 def answers(index: Any, encoder: Encoder, some: Sequence[dict[str, Any]]) -> list[list[int]]:

@@ -277,7 +277,7 @@ def _pieces() -> None:
                 rules.adopt(recipe.attributes, recipe.strings)
                 segment = join_pieces(given, rules.recipe)
                 assert segment is not None
-                attribute_counts(segment.compiled, recipe.attributes.names)
+                attribute_counts(segment.whole(), recipe.attributes.names)
                 written = write_arrays(Path(folder), "segment", segment.arrays())
                 mapped = map_arrays(Path(folder), written, verify=False)
                 rules.restore([restore_segment(mapped, rules.recipe)], [ALL])

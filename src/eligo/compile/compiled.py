@@ -75,6 +75,19 @@ class Compiled:
     def arrays(self) -> Arrays:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    def trees(self) -> Arrays:
+        """Returns the arrays that say how rules are made of conjunctions."""
+        return {name: getattr(self, name) for name in ("tree_offsets", "tree", "part_offsets", "part")}
+
+
+def trees_alone(trees: Arrays, conjunctions: int) -> Compiled:
+    """Returns trees of so many conjunctions that are kept elsewhere, as if these had no predicates."""
+    numbers, codes, keys = np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int64)
+    runs: Arrays = {name: codes if name.endswith("kind") else keys for name in RUN_ARRAYS}
+    offsets = np.zeros(conjunctions + 1, np.int64)  # memory that nobody touches
+    empty: Arrays = {"attribute": numbers, "flags": codes, "pattern": numbers, "run_offsets": offsets[:1], **runs}
+    return Compiled(**empty, conjunction_offsets=offsets, conjunction=numbers, **trees)
+
 
 def concatenate(parts: Sequence[Compiled], keep: Sequence[NDArray[np.bool_] | None]) -> Compiled:
     """The kept rules of all parts as one, with equal predicates and equal conjunctions made one again."""

@@ -20,12 +20,24 @@ from eligo.compile.strings import Strings
 
 @dataclass(frozen=True)
 class Conjunctions:
-    """Spaces, predicates and conjunctions of one segment."""
+    """The conjunctions of one segment, and what is made of them for indexes that work with spaces."""
 
-    spaces: Spaces
-    predicates: Predicates
-    compiled: Compiled  # the same in 64-bit keys, for indexes that make spaces of their own
+    compiled: Compiled
     strings: Strings
+    attributes: int  # numbers of attributes are below
+
+    @cached_property
+    def spaces(self) -> Spaces:
+        return self._cut[0]
+
+    @cached_property
+    def predicates(self) -> Predicates:
+        return build_predicates(self.compiled, *self._cut[1:], self.strings, self.attributes)
+
+    @cached_property
+    def _cut(self) -> tuple[Spaces, I32, I32]:
+        """Spaces, and the first and the last space of each run."""
+        return build_spaces(self.compiled, self.strings, self.attributes)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -60,28 +72,21 @@ class Conjunctions:
 
     def pattern_attributes(self) -> I32:
         """Attributes with a pattern that only the text itself can answer."""
-        if len(self.predicates.pattern_offsets) == 1:
-            return np.zeros(0, np.int32)
-        return sorted_unique(self.predicates.attribute()[self.predicates.pattern >= 0])
+        return sorted_unique(self.compiled.attribute[self.compiled.pattern >= 0])
 
 
 def build_conjunctions(compiled: Compiled, strings: Strings, attributes: int) -> tuple[Compiled, Conjunctions]:
-    """Conjunctions in spaces, and the same rules with their predicates in checking order, so that both share arrays."""
+    """Conjunctions, and the same rules with their predicates in checking order, so that both share arrays."""
     compiled = in_checking_order(compiled)
-    spaces, low, high = build_spaces(compiled, strings, attributes)
-    predicates = build_predicates(compiled, low, high, strings, attributes)
-    return compiled, Conjunctions(spaces, predicates, compiled, strings)
+    return compiled, Conjunctions(compiled, strings, attributes)
 
 
-def restore_conjunctions(arrays: Arrays, compiled: Compiled, strings: Strings) -> Conjunctions:
+def restore_conjunctions(arrays: Arrays, compiled: Compiled, strings: Strings, attributes: int) -> Conjunctions:
     """What `arrays` gave, as loaded from a snapshot."""
 
     def part(prefix: str) -> Arrays:
         return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
-    return Conjunctions(
-        Spaces(**part("spaces.")),
-        Predicates(**part("predicates.")),
-        compiled,
-        strings,
-    )
+    conjunctions = Conjunctions(compiled, strings, attributes)
+    vars(conjunctions).update(spaces=Spaces(**part("spaces.")), predicates=Predicates(**part("predicates.")))
+    return conjunctions

@@ -1,7 +1,8 @@
 """From an event as a dict to entries of an event buffer.
 
 This is the single-event path: Python runs a few lines for each attribute, so the usual kinds are told by their exact
-type and written through memory views; everything rarer goes the long way.
+type and written through memory views; a rarer value is asked what it is, and an event that cannot be read so goes the
+long way, which finds the words for it.
 """
 
 from __future__ import annotations
@@ -57,25 +58,31 @@ class Encoder:
 
     def encode(self, event: Mapping[str, Any], buffer: EventBuffer, flat: bool = False) -> None:
         """Append an event to the buffer. On an error the buffer is as before. `flat`: dotted names stand for paths."""
-        while buffer.count + (len(event) if isinstance(event, Mapping) else 0) > len(buffer.meta):
+        room = len(event) if isinstance(event, Mapping) else 0
+        while buffer.count + room > len(buffer.meta):
             buffer.grow()
         metas, special, hits = self.metas, self.special, self.strings.hits
         meta_view, key_view = buffer.meta_view, buffer.key_view
-        n = buffer.count
+        n, before = buffer.count, buffer.state()
         try:
             for name, value in event.items():
                 meta = metas.get(name)
                 if meta is None:
                     if not flat and name in self.paths and isinstance(value, Mapping):
+                        buffer.reset(before)
                         return self.encode(self._flat(event), buffer, True)
                     continue
                 kind = type(value)
-                if special and name in special:
-                    return self._encode_all(event, buffer, flat)
                 if kind is str:
-                    meta_view[n] = meta + 13
                     number = hits.get(value)
-                    key_view[n] = self.strings.number(value) if number is None else number
+                    if number is None:
+                        number = self.strings.number(value)
+                    if special and special.get(name, 0) & (TEXT | PATTERN):
+                        meta_view[n] = meta + 14
+                        key_view[n] = buffer.add_text(number, value.encode())
+                    else:
+                        meta_view[n] = meta + 13
+                        key_view[n] = number
                 elif kind is int:
                     meta_view[n] = meta + 1
                     key_view[n] = value
@@ -90,11 +97,22 @@ class Encoder:
                     meta_view[n] = meta + 5
                     key_view[n] = value
                 else:
-                    return self._encode_all(event, buffer, flat)
+                    if not flat and name in self.paths and isinstance(value, Mapping):
+                        buffer.reset(before)
+                        return self.encode(self._flat(event), buffer, True)
+                    entries = self._entries(name, value, buffer)
+                    while n + len(entries) + room > len(buffer.meta):
+                        buffer.grow()
+                    meta_view, key_view = buffer.meta_view, buffer.key_view
+                    for code, key in entries:
+                        meta_view[n], key_view[n] = meta + code, key
+                        n += 1
+                    continue
                 n += 1
         except Exception:  # whatever an odd event does, the long way finds the words for it
+            buffer.reset(before)
             return self._encode_all(event, buffer, flat)
-        buffer.close_event(n)
+        buffer.close_event(n, buffer.runs - before[-1])
         return None
 
     def _flat(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,14 +141,14 @@ class Encoder:
             raise EventError(
                 f"an event is a mapping from attribute to value, not {type(event).__name__}: {_show(event)}"
             )
-        before = buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs
+        before = buffer.state()
         n = buffer.count
         try:
             for name, value in event.items():
                 if not isinstance(name, str):
                     continue
                 if not flat and name in self.paths and isinstance(value, Mapping):
-                    buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
+                    buffer.reset(before)
                     return self._encode_all(self._flat(event), buffer, True)
                 meta = self.metas.get(name)
                 if meta is None:
@@ -143,7 +161,7 @@ class Encoder:
                     buffer.key_view[n] = key
                     n += 1
         except EventError:
-            buffer.count, buffer.texts, buffer.text_end, buffer.ranges, buffer.runs = before
+            buffer.reset(before)
             fewer = self.narrowed()
             if fewer is None:
                 raise

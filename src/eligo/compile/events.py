@@ -67,6 +67,13 @@ class EventBuffer:
             self._handle = None
         self.offsets[self.events] = count
 
+    def state(self) -> tuple[int, int, int, int, int]:
+        """What `reset` takes to forget all entries, texts and ranges that come after; the runs of ranges last."""
+        return self.count, self.texts, self.text_end, self.ranges, self.runs
+
+    def reset(self, state: tuple[int, int, int, int, int]) -> None:
+        self.count, self.texts, self.text_end, self.ranges, self.runs = state
+
     def grow(self) -> None:
         """Room for more entries."""
         self.meta = _grown(self.meta, 2 * len(self.meta))

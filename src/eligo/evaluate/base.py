@@ -33,6 +33,7 @@ class Evaluator(ABC):
     summary: ClassVar[str]
     options: ClassVar[Mapping[str, Option]] = {}
     bounds: ClassVar[tuple[str, ...]] = ()
+    by_likelihood: ClassVar[bool] = False  # whether `build` asks how often predicates hold
 
     @classmethod
     def settings(cls, limits: Limits, options: Mapping[str, Value]) -> dict[str, Any]:

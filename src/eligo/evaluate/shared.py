@@ -76,6 +76,7 @@ class Shared(Evaluator):
     """One DAG; see the top of this file."""
 
     name = "shared"
+    by_likelihood = True
     summary = "one DAG of all sub-expressions, each evaluated at most once an event"
 
     def __init__(self, conjunctions: int, own: Arrays) -> None:

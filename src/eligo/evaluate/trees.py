@@ -42,7 +42,7 @@ class TreeEvaluator(Evaluator):
     everything: ClassVar[bool]
 
     def __init__(self, compiled: Compiled, own: Arrays) -> None:
-        self._compiled, self._own = compiled, own
+        self._rules, self._conjunctions, self._own = compiled.rules, compiled.conjunctions, own
         self.handle = make_trees(compiled.tree, compiled.tree_offsets, *(own[name] for name in _OWN), self.everything)
 
     @classmethod
@@ -62,7 +62,7 @@ class TreeEvaluator(Evaluator):
         return self._own
 
     def scratch(self) -> TreeScratch:
-        return TreeScratch(self._compiled.rules, self._compiled.conjunctions, int(self._own["deepest"][0]))
+        return TreeScratch(self._rules, self._conjunctions, int(self._own["deepest"][0]))
 
     def group(self, found: I32, count: int, scratch: TreeScratch) -> int:
         return trees_group(self.handle, found, count, scratch.handle)  # type: ignore[no-any-return]

@@ -44,6 +44,7 @@ class Index(ABC):
     search_events: ClassVar[Any]
     handle: Any  # its first argument
     options: ClassVar[Mapping[str, Option]] = {}
+    keeps_rows: ClassVar[bool] = False  # it has all that its conjunctions say: they are not kept beside it
 
     def __init__(self, conjunctions: Conjunctions) -> None:
         self.conjunctions = conjunctions
@@ -71,6 +72,10 @@ class Index(ABC):
         An event brings other strings as a number alone, which tells equal from different and nothing else.
         """
         return conjunctions.text_attributes()
+
+    def predicates(self, conjunctions: int) -> Arrays:
+        """Returns so many conjunctions and their predicates as `Compiled` has them, if it `keeps_rows`."""
+        raise NotImplementedError
 
     @abstractmethod
     def scratch(self) -> Any:

@@ -196,7 +196,7 @@ class RuleSet(Rules):
         attributes = np.zeros(len(self.recipe.attributes), np.bool_)
         strings = np.zeros(len(self.recipe.strings), np.bool_)
         for segment in self.segments:
-            mark_used(segment.compiled, attributes, strings)
+            mark_used(segment.whole(), attributes, strings)
         return attributes, strings
 
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
@@ -214,7 +214,7 @@ class RuleSet(Rules):
         found: list[Place] = []
         wanted, tags = self.wanted(names), {MENTION + name for name in names} if mentioned else set()
         for number, (segment, alive) in enumerate(zip(self.segments, self.alive, strict=True)):
-            named = rules_naming(segment.compiled, wanted)
+            named = rules_naming(segment.whole(), wanted)
             if tags:
                 named |= segment.table.rows_with_tags(tags).astype(np.bool_)
             if len(alive):
@@ -310,9 +310,8 @@ class RuleSet(Rules):
             sizes |= {f"live/{name}": array.nbytes for name, array in part.arrays().items()}
         candidates, evaluations = sum((part.counters() for part in view.segments), np.zeros(2, np.int64)).tolist()
         return Figures(
-            conjunctions=sum(len(segment.conjunctions) for segment in sealed) + sum(p.conjunctions for p in live),
-            predicates=sum(len(segment.conjunctions.predicates) for segment in sealed)
-            + sum(part.predicates for part in live),
+            conjunctions=sum(int(s.facts.counts[0]) for s in sealed) + sum(part.conjunctions for part in live),
+            predicates=sum(int(s.facts.counts[1]) for s in sealed) + sum(part.predicates for part in live),
             segments=len(view.segments),
             candidates=candidates,
             evaluations=evaluations,

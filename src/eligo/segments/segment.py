@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, concatenate, permuted_slices
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, concatenate, permuted_slices, trees_alone
 from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore_conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
@@ -33,14 +33,32 @@ _NONE: I32 = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What is asked of a segment again and again: how many conjunctions and predicates it has, of which attributes the
+    events must bring strings as bytes, and which of these have a pattern that only the text itself can answer.
+    """
+
+    counts: I64
+    text_attributes: I32
+    pattern_attributes: I32
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
 class Segment:
-    """Rules in all their forms: table, compiled arrays, conjunctions in spaces, index and evaluator."""
+    """Rules in all their forms: table, compiled arrays, conjunctions, index and evaluator.
+
+    Where the index keeps the conjunctions itself, `compiled` has trees alone and `conjunctions` is None.
+    """
 
     table: RuleTable
     compiled: Compiled
-    conjunctions: Conjunctions
+    conjunctions: Conjunctions | None
     index: Index
     evaluator: Evaluator
+    facts: Facts
     _scratches: deque[tuple[Any, Any]] = field(default_factory=deque)
 
     def __len__(self) -> int:
@@ -49,7 +67,13 @@ class Segment:
     @property
     def size(self) -> int:
         """How much work merging is: predicates of conjunctions, and runs of predicates."""
-        return len(self.compiled.conjunction) + len(self.compiled.low_kind) + len(self)
+        return int(self.facts.counts.sum()) + len(self.compiled.tree) + len(self)
+
+    def whole(self) -> Compiled:
+        """Returns the rules with their predicates."""
+        if self.conjunctions is not None:
+            return self.compiled
+        return replace(self.compiled, **self.index.predicates(int(self.facts.counts[0])))
 
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
         """The rows that an event matches, ascending."""
@@ -90,21 +114,17 @@ class Segment:
             total += scratch.counters[:2]
         return total
 
-    @cached_property
+    @property
     def text_attributes(self) -> list[int]:
-        """Attributes whose strings the events must bring as bytes."""
-        return self.index.text_attributes(self.conjunctions).tolist()  # type: ignore[no-any-return]
+        return self.facts.text_attributes.tolist()  # type: ignore[no-any-return]
 
-    @cached_property
+    @property
     def pattern_attributes(self) -> list[int]:
-        """Attributes with a pattern that only the text itself can answer."""
-        return self.conjunctions.pattern_attributes().tolist()  # type: ignore[no-any-return]
+        return self.facts.pattern_attributes.tolist()  # type: ignore[no-any-return]
 
     def warm(self) -> None:
         """Make what the first match would make, so that no reader waits for it."""
         self._scratches.append(self._scratch())
-        _ = self.conjunctions.space_handle, self.conjunctions.predicate_handle
-        _ = self.text_attributes, self.pattern_attributes
 
     def _scratch(self) -> tuple[Any, Any]:
         try:
@@ -116,8 +136,9 @@ class Segment:
         """Everything that a snapshot keeps, and `stats` counts."""
         parts: tuple[tuple[str, Arrays], ...] = (
             ("rules", self.table.arrays()),
-            ("compiled", self.compiled.arrays()),
-            ("spaces", self.conjunctions.arrays()),
+            ("compiled", self.compiled.arrays() if self.conjunctions else self.compiled.trees()),
+            ("spaces", self.conjunctions.arrays() if self.conjunctions else {}),
+            ("facts", self.facts.arrays()),
             ("index", self.index.arrays()),
             ("evaluator", self.evaluator.arrays()),
         )
@@ -149,16 +170,34 @@ class Recipe:
 
     def reindexed(self, segment: Segment) -> Segment:
         """The same segment with its index and labels built anew."""
-        return self._indexed(segment.table, segment.compiled, segment.conjunctions)
+        if segment.conjunctions is not None:
+            return self._indexed(segment.table, segment.compiled, segment.conjunctions)
+        return self._indexed(segment.table, *build_conjunctions(segment.whole(), self.strings, len(self.attributes)))
 
     def _indexed(self, table: RuleTable, compiled: Compiled, conjunctions: Conjunctions) -> Segment:
-        if self.sample is None:
-            rank, often = None, likelihood(conjunctions)
-        else:
+        rank = often = None
+        if self.sample is not None and (self.evaluator.by_likelihood or not self.index.keeps_rows):
             held = self.sample.held(conjunctions)
             rank, often = rank_by(held, conjunctions), held / self.sample.events
+        elif self.evaluator.by_likelihood:
+            often = likelihood(conjunctions)
         index = self.index.build(conjunctions, rank, **own(self.index, self.options))
-        return Segment(table, compiled, conjunctions, index, self.evaluator.build(compiled, often))
+        evaluator = self.evaluator.build(compiled, often)
+        return segment_of(table, compiled, conjunctions, index, evaluator)
+
+
+def segment_of(
+    table: RuleTable, compiled: Compiled, conjunctions: Conjunctions, index: Index, evaluator: Evaluator
+) -> Segment:
+    """Returns a segment of what was built; what the index keeps itself is left out."""
+    facts = Facts(
+        np.array([compiled.conjunctions, compiled.predicates], np.int64),
+        index.text_attributes(conjunctions),
+        conjunctions.pattern_attributes(),
+    )
+    if index.keeps_rows:
+        return Segment(table, trees_alone(compiled.trees(), compiled.conjunctions), None, index, evaluator, facts)
+    return Segment(table, compiled, conjunctions, index, evaluator, facts)
 
 
 def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
@@ -167,15 +206,16 @@ def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
     def part(name: str) -> Arrays:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
 
-    compiled = Compiled(**part("compiled/"))
-    conjunctions = restore_conjunctions(part("spaces/"), compiled, recipe.strings)
-    return Segment(
-        RuleTable(**part("rules/")),
-        compiled,
-        conjunctions,
-        recipe.index.restore(conjunctions, part("index/")),
-        recipe.evaluator.restore(compiled, part("evaluator/")),
-    )
+    facts, given, conjunctions = Facts(**part("facts/")), part("compiled/"), None
+    if recipe.index.keeps_rows:
+        compiled = trees_alone(given, int(facts.counts[0]))
+        index = recipe.index.restore(Conjunctions(compiled, recipe.strings, len(recipe.attributes)), part("index/"))
+    else:
+        compiled = Compiled(**given)
+        conjunctions = restore_conjunctions(part("spaces/"), compiled, recipe.strings, len(recipe.attributes))
+        index = recipe.index.restore(conjunctions, part("index/"))
+    evaluator = recipe.evaluator.restore(compiled, part("evaluator/"))
+    return Segment(RuleTable(**part("rules/")), compiled, conjunctions, index, evaluator, facts)
 
 
 def with_tables(segment: Segment, recipe: Recipe) -> Segment:
@@ -191,7 +231,7 @@ def merge_segments(segments: Sequence[Segment], alive: Sequence[U8], recipe: Rec
         [s.table.sequence if k is None else s.table.sequence[k] for s, k in zip(segments, keep, strict=True)]
     )
     order = np.argsort(sequence, kind="stable")
-    compiled = concatenate([segment.compiled for segment in segments], keep)
+    compiled = concatenate([segment.whole() for segment in segments], keep)
     if not np.array_equal(order, np.arange(len(order))):
         tree, offsets = permuted_slices(compiled.tree, compiled.tree_offsets, order)
         compiled = Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets})

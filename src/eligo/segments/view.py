@@ -43,7 +43,7 @@ def named_attributes(segments: Sequence[Segment | LivePart], alive: Sequence[U8]
         if isinstance(segment, LivePart):
             named.update(names[number] for number in segment.named_attributes(mask))
             continue
-        named.update(attribute_counts(segment.compiled, names, mask if len(mask) else None))
+        named.update(attribute_counts(segment.whole(), names, mask if len(mask) else None))
     return [name for name in names if name in named]
 
 

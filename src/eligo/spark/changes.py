@@ -209,10 +209,10 @@ class _Changes:
             after = next((mask for other, mask in now if other is segment), np.zeros(len(segment), np.uint8))
             gone = as_mask(before, len(segment)) & ~as_mask(after, len(segment))
             if gone.any():
-                total.subtract(attribute_counts(segment.compiled, names, gone))
+                total.subtract(attribute_counts(segment.whole(), names, gone))
         for segment, mask in now:
             if not any(segment is old for old, _, _ in self.old):
-                total.update(attribute_counts(segment.compiled, names, as_mask(mask, len(segment))))
+                total.update(attribute_counts(segment.whole(), names, as_mask(mask, len(segment))))
         return dict(sorted((+total).items()))
 
     def _delta(self, segment: Segment, texts: TableWriter) -> Part:
@@ -249,6 +249,6 @@ def part_of(folder: Path, segment: Segment) -> Part:
         segment=write_arrays(folder, "segment", segment.arrays()),
         rules=len(segment),
         dead=0,
-        conjunctions=len(segment.conjunctions),
+        conjunctions=int(segment.facts.counts[0]),
         units=units_of(segment.table),
     )

@@ -60,7 +60,7 @@ def used(path: str, version: int, folder: str, number: int) -> str:
     opened = open_held(path, version, patience=PATIENCE)
     rules = _rules(opened)
     segment, alive = rules.segments[number], rules.alive[number]
-    compiled = concatenate([segment.compiled], [as_mask(alive, len(segment))])
+    compiled = concatenate([segment.whole()], [as_mask(alive, len(segment))])
     strings = np.unique(
         np.concatenate(
             (
@@ -123,7 +123,7 @@ def compact(path: str, version: int, folder: str, first: float, stop: float) -> 
             continue
         mask = as_mask(alive, len(segment))
         if low < first or high > stop:
-            buckets = rule_buckets(segment.compiled, before.attributes.names, before.strings.arrays())
+            buckets = rule_buckets(segment.whole(), before.attributes.names, before.strings.arrays())
             where = positions(buckets, segment.table.sequence)
             mask = mask & (where >= first) & (where < stop)
         if mask.any():
@@ -137,7 +137,7 @@ def compact(path: str, version: int, folder: str, first: float, stop: float) -> 
 
 def _living(segment: Segment, mask: NDArray[np.bool_], attributes: I32, strings: I32) -> Segment:
     """The rules of a mask alone, under new numbers; only table and compiled arrays are right, which merging takes."""
-    compiled = renumbered(concatenate([segment.compiled], [mask]), attributes, strings)
+    compiled = renumbered(concatenate([segment.whole()], [mask]), attributes, strings)
     table = join_rule_tables([segment.table], [mask], np.arange(int(mask.sum())))
     return replace(segment, table=table, compiled=compiled)
 

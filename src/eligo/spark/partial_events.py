@@ -97,7 +97,7 @@ class Searcher:
         wanted = np.zeros(len(attributes), np.bool_)
         wanted[attributes.metas[attribute] >> 8] = True
         segments = self._matcher.engine.rules.view.segments
-        return [(~rules_naming(segment.compiled, wanted)).astype(np.uint8) for segment in segments]
+        return [(~rules_naming(segment.whole(), wanted)).astype(np.uint8) for segment in segments]
 
     def _ids(self, attribute: str) -> pa.Array:
         ids = ids_naming(self._matcher, frozenset({attribute}))

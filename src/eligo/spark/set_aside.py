@@ -69,7 +69,7 @@ def _mask_segments(rules: RuleSet, numbers: list[int]) -> tuple[int, list[Any]]:
         rules.seal()
         masks = []
         for segment, alive in zip(rules.segments, rules.alive, strict=True):
-            marks = rules_naming(segment.compiled, wanted)
+            marks = rules_naming(segment.whole(), wanted)
             if len(alive):
                 marks &= alive.astype(np.bool_)
             masks.append(marks)

@@ -325,7 +325,7 @@ def build_shard(settings: Settings, job_path: str, first: float, stop: float) ->
         segment=written,
         rules=len(segment),
         dead=0,
-        conjunctions=len(segment.conjunctions),
+        conjunctions=int(segment.facts.counts[0]),
         units=units_of(segment.table),
         positions=(first, stop),
     )
@@ -334,7 +334,7 @@ def build_shard(settings: Settings, job_path: str, first: float, stop: float) ->
 
 def built(part: Part, segment: Segment, recipe: Recipe) -> str:
     """What a task says of the shard that it made."""
-    naming = attribute_counts(segment.compiled, recipe.attributes.names)
+    naming = attribute_counts(segment.whole(), recipe.attributes.names)
     return msgspec.json.encode(Built(part, naming)).decode()
 
 

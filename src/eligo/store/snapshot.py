@@ -45,7 +45,7 @@ from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.manifest import sealed, unsealed
 from eligo.store.versions import is_versioned
 
-FORMAT = 6
+FORMAT = 7
 MANIFEST = "manifest.json"
 _OURS = re.compile(
     r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(manifest|strings|segment|living)-[0-9a-f]{32}\.tmp"
@@ -135,7 +135,7 @@ def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
         whole = segments[0]
         if len(segments) > 1 or len(alive[0]):
             whole = merge_segments(segments, alive, recipe)[0]
-        mark_used(whole.compiled, *used)
+        mark_used(whole.whole(), *used)
         return [_with_texts(whole)] if len(whole) else [], used
 
     return merged

@@ -47,7 +47,7 @@ from eligo.store.arrays import ArrayFile
 from eligo.store.files import lock
 from eligo.store.manifest import unsealed
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 CURRENT: Final = "CURRENT"
 VERSIONS: Final = "versions"
 DATA: Final = "data"

@@ -15,7 +15,7 @@ import numpy as np
 
 from eligo.errors import LimitError
 from eligo.matcher import Matcher
-from eligo.segments.segment import Segment
+from eligo.segments.segment import segment_of
 from eligo_lab.bench.contenders.indexed import Indexed
 
 
@@ -33,7 +33,7 @@ def holding(contender: Indexed) -> Matcher:
     rules = matcher.engine.rules
     rules.adopt(prepared.attributes, prepared.strings)
     if rules.kind == "segments":
-        made: Any = Segment(
+        made: Any = segment_of(
             prepared.table, contender.compiled, contender.conjunctions, contender.index, contender.evaluator
         )
     else:

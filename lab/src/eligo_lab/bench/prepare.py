@@ -168,7 +168,7 @@ def compile_texts(
 def special_attributes(conjunctions: Conjunctions, attributes: Attributes, multi: Iterable[str]) -> dict[str, int]:
     """What an encoder has to know about some attributes, whichever index reads the events."""
     special = dict.fromkeys(multi, SEVERAL)
-    text = text_attributes_of(conjunctions.compiled, len(conjunctions.spaces.space_count))
+    text = text_attributes_of(conjunctions.compiled, conjunctions.attributes)
     text[conjunctions.text_attributes()] = True
     for flag, numbers in ((TEXT, np.nonzero(text)[0]), (PATTERN, conjunctions.pattern_attributes())):
         for number in numbers.tolist():

@@ -34,7 +34,7 @@ from eligo.index.be_tree.nodes import (
 )
 from eligo.index.be_tree.place import add_row
 from eligo.index.be_tree.rank import note_row
-from eligo.index.dynamic.content import mark_row
+from eligo.index.dynamic.content import copying, mark_row
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.dynamic.packed_predicate import row_words
 from eligo.jit import kernel
@@ -168,11 +168,7 @@ def tidy(t, c):  # type: ignore[no-untyped-def]
         c = parent
 
 
-@kernel
-def copy_row(t, conjunction):  # type: ignore[no-untyped-def]
-    """The words of a conjunction's row; none if it is not there."""
-    at = find_row(t, conjunction)
-    return t.words[at : at + row_words(t.words, at)].copy() if at >= 0 else t.words[:0].copy()
+copy_rows = copying(find_row)
 
 
 @kernel

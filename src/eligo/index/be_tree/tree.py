@@ -14,7 +14,7 @@ from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.be_tree.adapt import EXPLORATION, RECYCLING, REINSERTION, adjust_tree
-from eligo.index.be_tree.delete import copy_row, delete_rows, mark_rows
+from eligo.index.be_tree.delete import copy_rows, delete_rows, mark_rows
 from eligo.index.be_tree.draw import drawn, measure
 from eligo.index.be_tree.insert import foresee_rows, insert_rows
 from eligo.index.be_tree.nodes import (
@@ -77,6 +77,7 @@ class BeTree(PooledIndex):
 
     pools_type = Pools
     scratch_type = TreeScratch
+    copy_rows = staticmethod(copy_rows)
 
     def __init__(self, pools: Pools, strings: Strings) -> None:
         super().__init__(pools, strings)
@@ -136,9 +137,6 @@ class BeTree(PooledIndex):
         for first in range(0, len(numbers), 16):
             self.pools.make_room(0, 4 * len(self._carry), 0)
             delete_rows(self.pools.handle, numbers, first, min(len(numbers), first + 16))
-
-    def row(self, number: int) -> I64:
-        return copy_row(self.pools.handle, number)  # type: ignore[no-any-return]
 
     def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
         mark_rows(self.pools.handle, attributes, strings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from eligo.compile import codes
@@ -33,6 +35,28 @@ def number_rows(words, offsets, numbers):  # type: ignore[no-untyped-def]
     """Give row i the number numbers[i]."""
     for i in range(len(numbers)):
         words[offsets[i]] = np.int64(numbers[i]) << 32 | (words[offsets[i]] & 0xFFFF_FFFF)
+
+
+def copying(find_row: Any) -> Any:
+    """Returns the kernel that copies the rows of conjunctions first … stop-1 of an index, given one that says where a
+    row lies, or -1: words and offsets; a row that is not there has no words.
+    """
+
+    def copy_rows(t, first, stop):  # type: ignore[no-untyped-def]
+        words, offsets = t.words, np.zeros(stop - first + 1, np.int64)
+        places = np.empty(stop - first, np.int64)
+        for i in range(stop - first):
+            places[i] = find_row(t, first + i)
+            offsets[i + 1] = offsets[i] + (row_words(words, places[i]) if places[i] >= 0 else 0)
+        rows = np.empty(offsets[-1], np.int64)
+        for i in range(stop - first):
+            for k in range(offsets[i + 1] - offsets[i]):
+                rows[offsets[i] + k] = words[places[i] + k]
+        return rows, offsets
+
+    named = find_row.py_func if hasattr(find_row, "py_func") else find_row
+    copy_rows.__module__, copy_rows.__qualname__ = named.__module__, "copy_rows"
+    return kernel(copy_rows)
 
 
 @inline

@@ -13,6 +13,7 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.strings import Strings
 from eligo.index.base import Scratch
 from eligo.index.dynamic.event_view import no_key_sight
+from eligo.index.dynamic.row_decoder import predicates_of
 from eligo.index.dynamic.row_encoder import rows_of, text_attributes_of
 from eligo.index.dynamic.slow_path import make_string_handle
 from eligo.index.dynamic.verify import EVENTS_SEARCHED
@@ -63,6 +64,8 @@ class PooledScratch(Scratch):
 class PooledIndex(NativeIndex):
     """An index whose arrays are those of its pools."""
 
+    keeps_rows = True
+    copy_rows: ClassVar[Any]  # what `copying` made (content.py)
     pools_type: ClassVar[Any]
     scratch_type: ClassVar[type[PooledScratch]]
 
@@ -84,7 +87,7 @@ class PooledIndex(NativeIndex):
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None, **options: Any) -> Self:
         index: Any = cls.empty(conjunctions.strings, **options)
         words, offsets = rows_of(conjunctions.compiled)
-        index.fill(words, offsets, len(conjunctions), len(conjunctions.spaces.space_count))
+        index.fill(words, offsets, len(conjunctions), conjunctions.attributes)
         # It will not grow any more, so it needs no room for that.
         return cls.revived(conjunctions.strings, {name: array.copy() for name, array in index.arrays().items()})
 
@@ -96,9 +99,15 @@ class PooledIndex(NativeIndex):
         return self.pools.arrays()  # type: ignore[no-any-return]
 
     def text_attributes(self, conjunctions: Conjunctions) -> I32:
-        by_rows = text_attributes_of(conjunctions.compiled, len(conjunctions.spaces.space_count))
-        by_rows[super().text_attributes(conjunctions)] = True
-        return np.nonzero(by_rows)[0].astype(np.int32)
+        return np.nonzero(text_attributes_of(conjunctions.compiled, conjunctions.attributes))[0].astype(np.int32)
+
+    def row(self, number: int) -> I64:
+        words: I64 = self.copy_rows(self.pools.handle, number, number + 1)[0]
+        return words
+
+    def predicates(self, conjunctions: int) -> Arrays:
+        words, offsets = self.copy_rows(self.pools.handle, 0, conjunctions)
+        return predicates_of(words, offsets, self.strings)
 
     def scratch(self) -> Any:
         made = self.scratch_type()

@@ -30,7 +30,7 @@ from eligo.index.ps_tree.pools import (
     Pools,
 )
 from eligo.index.ps_tree.postings import mark_rows
-from eligo.index.ps_tree.update import SOME_EVENTS, adjust_rows, copy_row, delete_rows, foresee, insert_rows
+from eligo.index.ps_tree.update import SOME_EVENTS, adjust_rows, copy_rows, delete_rows, foresee, insert_rows
 
 _MOST_ACCESSES = 6  # access predicates of a rule, or its predicates in signatures, that an option allows
 _IN_TURN: I64 = np.zeros(0, np.int64)
@@ -52,6 +52,7 @@ class PsIndex(PooledIndex):
 
     search_many: ClassVar[Any]
     pools_type = Pools
+    copy_rows = staticmethod(copy_rows)
 
     def __init__(self, pools: Pools, strings: Strings) -> None:
         super().__init__(pools, strings)
@@ -122,9 +123,6 @@ class PsIndex(PooledIndex):
             first = delete_rows(
                 self.pools.handle, numbers, first, len(numbers), self._strings, spaces_room(), self._carry
             )
-
-    def row(self, number: int) -> I64:
-        return copy_row(self.pools.handle, number)  # type: ignore[no-any-return]
 
     def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
         mark_rows(self.pools.handle, attributes, strings)

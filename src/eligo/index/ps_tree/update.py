@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.content import copying
 from eligo.index.dynamic.int_pair import lower, upper
 from eligo.index.dynamic.packed_predicate import row_words
 from eligo.index.ps_tree.access_predicates import beside, choose, note_row, weigh
@@ -333,18 +334,25 @@ def foresee(t, words, offsets, rows, chosen, options, weights):  # type: ignore[
 
 
 @kernel
-def copy_row(t, number):  # type: ignore[no-untyped-def]
-    """The words of a conjunction's row; none if it is not there."""
+def find_row(t, number):  # type: ignore[no-untyped-def]
+    """Where the row of a conjunction lies, or -1."""
     if not 0 <= number < t.state[HIGHEST] or t.where[number] <= 0:
-        return t.words[:0].copy()
+        return np.int64(-1)
     o = 2 * np.int64(t.where[number])
     if t.state[SIGNATURES]:
-        return t.words[o : o + row_words(t.words, o)].copy()
+        return o
     which = row_in(t, o, number)
-    if which == 0:
-        return t.words[:0].copy()
-    at = o + lower(t.words[directory_of(t, o) + which])
-    return t.words[at : at + row_words(t.words, at)].copy()
+    return o + lower(t.words[directory_of(t, o) + which]) if which else np.int64(-1)
+
+
+copy_rows = copying(find_row)
+
+
+@inline
+def copy_row(t, number):  # type: ignore[no-untyped-def]
+    """The words of a conjunction's row; none if it is not there."""
+    at = find_row(t, number)
+    return t.words[at : at + row_words(t.words, at)].copy() if at >= 0 else t.words[:0].copy()
 
 
 @kernel
