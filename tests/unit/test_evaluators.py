@@ -22,7 +22,9 @@ def taking_all(evaluator: str) -> dict[str, Any]:
 
 def rule_of_figure_5(evaluator: str) -> eligo.Matcher:
     m = eligo.Matcher(evaluator=evaluator, limits={"leaves": 200_000})
-    m.add("contract", "(a = 1 and (a2 = 1 or x = 1)) or c = 1 or (d = 1 and (e = 1 or x = 1) and (f = 1 or y = 1))")
+    m.add_many(
+        [("contract", "(a = 1 and (a2 = 1 or x = 1)) or c = 1 or (d = 1 and (e = 1 or x = 1) and (f = 1 or y = 1))")]
+    )
     return m
 
 
@@ -54,7 +56,7 @@ def test_label_widths(evaluator: str, leaves: int) -> None:
     event = {f"a{i}": list(range(i, leaves, 50)) for i in range(50)}
     limits = {"leaves": 200_000, "text": 10_000_000}
     m = eligo.Matcher(evaluator=evaluator, multi=list(event), limits=limits, options=taking_all(evaluator))
-    m.add("wide", " and ".join(ors))
+    m.add_many({"wide": " and ".join(ors)})
     assert m.match(event) == ["wide"]
     event["a7"] = event["a7"][1:]
     assert m.match(event) == []
@@ -130,8 +132,7 @@ def test_random_trees(evaluator: str, depth: int, conjunctions: int) -> None:
 def test_an_or_of_more_conjunctions_than_a_mask_has_bits(evaluator: str) -> None:
     """All leaves complete the rule alone, so none is marked, and yet the rule is large."""
     m = eligo.Matcher(evaluator=evaluator)
-    m.add(0, " or ".join(f"(a = {i} and b = {i})" for i in range(70)))
-    m.add(1, "x = 1 and (y = 1 or z = 1)")
+    m.add_many({0: " or ".join(f"(a = {i} and b = {i})" for i in range(70)), 1: "x = 1 and (y = 1 or z = 1)"})
     for i in range(60):
         m.add(2 + i, f"x > {-i} and (y > {-i} or z > {-i})")
     assert m.match({"a": 3, "b": 3}) == [0]

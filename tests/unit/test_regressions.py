@@ -18,6 +18,13 @@ from eligo.language.normalize import normalize
 from eligo.segments import rule_set
 
 
+@pytest.fixture(autouse=True, params=["live", "sealed"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules that come one by one are looked through, or indexed at once: every test holds either way."""
+    if request.param == "sealed":
+        monkeypatch.setattr("eligo.segments.rule_set.SEALED", 1)
+
+
 def calls_in(function: Callable[[], object]) -> int:
     """How many calls, of Python and of C, a function makes: its work, whatever else the machine does."""
     calls = 0
