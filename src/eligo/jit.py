@@ -62,20 +62,20 @@ def handle(name: str, fields: Iterable[str]) -> Callable[..., Any]:
 
 
 @intrinsic
-def float_of(context, bits):  # type: ignore[no-untyped-def]
+def float_of(context, bits):
     """The float with these bits; NumPy's way of asking allocates an array."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], context.get_value_type(types.float64))
 
     return types.float64(types.int64), generate
 
 
 @intrinsic
-def trailing_zeros(context, word):  # type: ignore[no-untyped-def]
+def trailing_zeros(context, word):
     """The position of the lowest bit that is set; the word must not be 0."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], cgutils.true_bit)
 
     return types.uint64(types.uint64), generate

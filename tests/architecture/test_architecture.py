@@ -47,6 +47,35 @@ def test_every_room_has_its_place() -> None:
     assert rooms == set(ORDER)
 
 
+def has_types(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    named = every[1:] if every and every[0].arg in ("self", "cls") else every
+    said = function.returns is not None or function.name == "__init__"
+    return said and all(argument.annotation for argument in named)
+
+
+def untyped(node: ast.AST, compiled: bool) -> list[str]:
+    """Functions without types that nobody compiles: what a kernel is made of, and what is within one, needs none."""
+    found = []
+    for child in ast.iter_child_nodes(node):
+        inner = compiled
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = {ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in child.decorator_list}
+            inner = compiled or bool(names & {"kernel", "inline", "intrinsic"})
+            if not inner and not has_types(child):
+                found.append(child.name)
+        found += untyped(child, inner)
+    return found
+
+
+def test_only_kernels_have_no_types() -> None:
+    """`searching`, `copying` and their like make kernels of a function within them; those are named here."""
+    made = {"search_events", "copy_rows"}
+    for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py")):
+        assert set(untyped(ast.parse(path.read_text()), False)) <= made, path
+
+
 def test_the_engine_does_not_know_the_lab() -> None:
     for path in SOURCE.rglob("*.py"):
         assert "eligo_lab" not in path.read_text(), path

@@ -391,7 +391,7 @@ def _no_text(name: str, events: I64, what: str) -> EventError:
 
 
 @kernel
-def find_all(data, begin, end, slots, text, starts):  # type: ignore[no-untyped-def]
+def find_all(data, begin, end, slots, text, starts):
     """The number of each string text[starts[i]:starts[i+1]], or -1."""
     n = len(starts) - 1
     numbers = np.empty(n, np.int64)
@@ -401,7 +401,7 @@ def find_all(data, begin, end, slots, text, starts):  # type: ignore[no-untyped-
 
 
 @kernel
-def deal(rows, metas, keys, cursor, out_metas, out_keys):  # type: ignore[no-untyped-def]
+def deal(rows, metas, keys, cursor, out_metas, out_keys):
     """Put every entry at the next free place of its row."""
     for i in range(len(rows)):
         at = cursor[rows[i]]

@@ -169,7 +169,7 @@ def _renumbered(tokens: I32, number: I32) -> I32:
 
 
 @kernel
-def used_tokens(tree, part, part_offsets, conjunctions, kept):  # type: ignore[no-untyped-def]
+def used_tokens(tree, part, part_offsets, conjunctions, kept):
     """Whether each conjunction and each part is used by a rule, itself or through parts."""
     parts = len(part_offsets) - 1
     used = np.zeros(conjunctions + parts, np.bool_)
@@ -221,13 +221,13 @@ def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
 
 
 @inline
-def mixed(h, value):  # type: ignore[no-untyped-def]
+def mixed(h, value):
     h = (h ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
     return h ^ (h >> np.uint64(32))
 
 
 @inline
-def grown(array, least):  # type: ignore[no-untyped-def]
+def grown(array, least):
     """Returns the same array with room for `least` items or more. (A slice that is assigned would do, but takes Numba a
     second to compile, once a process: for the message that shapes differ.)
     """
@@ -240,7 +240,7 @@ def grown(array, least):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def first_equal_predicate(attribute, flags, pattern, offsets, keys, low_kind, high_kind):  # type: ignore[no-untyped-def]
+def first_equal_predicate(attribute, flags, pattern, offsets, keys, low_kind, high_kind):
     """For every predicate the first one that equals it."""
     n = len(attribute)
     size = 16
@@ -282,7 +282,7 @@ def first_equal_predicate(attribute, flags, pattern, offsets, keys, low_kind, hi
 
 
 @kernel
-def first_equal_slice(items, offsets):  # type: ignore[no-untyped-def]
+def first_equal_slice(items, offsets):
     """For every slice items[offsets[i]:offsets[i+1]] the first one that equals it."""
     n = len(offsets) - 1
     size = 16
@@ -317,7 +317,7 @@ def first_equal_slice(items, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sort_within(items, offsets):  # type: ignore[no-untyped-def]
+def sort_within(items, offsets):
     """Sort each slice in place; slices are short, so by insertion."""
     for c in range(len(offsets) - 1):
         for i in range(offsets[c] + 1, offsets[c + 1]):

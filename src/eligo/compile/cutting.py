@@ -10,7 +10,7 @@ from eligo.jit import kernel
 
 
 @kernel
-def sorted_strings(data, begin, end, numbers):  # type: ignore[no-untyped-def]
+def sorted_strings(data, begin, end, numbers):
     """The string numbers in the order of their strings: merge sort, which compares least."""
     n = len(numbers)
     source = numbers.astype(np.int64)
@@ -42,7 +42,7 @@ def sorted_strings(data, begin, end, numbers):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sorted_cuts(attribute, kind, rank, key2):  # type: ignore[no-untyped-def]
+def sorted_cuts(attribute, kind, rank, key2):
     """The cuts that have a key, by attribute, kind of value, and place: merge sort, which compares least."""
     n = 0
     source = np.empty(len(kind), np.int64)
@@ -81,7 +81,7 @@ def sorted_cuts(attribute, kind, rank, key2):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cut_spaces(attribute, kind, key, key2, rank, attributes):  # type: ignore[no-untyped-def]
+def cut_spaces(attribute, kind, key, key2, rank, attributes):
     """Number the spaces between the different cuts; and for every cut given, the first space above it."""
     order = sorted_cuts(attribute, kind, rank, key2)
     n = len(order)
@@ -153,7 +153,7 @@ def cut_spaces(attribute, kind, key, key2, rank, attributes):  # type: ignore[no
 
 
 @kernel
-def ordered_strings(attribute, run_offsets, low, high, offsets, cuts, base, empty):  # type: ignore[no-untyped-def]
+def ordered_strings(attribute, run_offsets, low, high, offsets, cuts, base, empty):
     """Whether some predicate holds in one gap between the named strings and not in another, for every attribute.
 
     A string space is a gap unless it is one string alone: between the cuts "before s" and "after s", or below the cut
@@ -184,7 +184,7 @@ def ordered_strings(attribute, run_offsets, low, high, offsets, cuts, base, empt
 
 
 @kernel
-def string_slots(offsets, cuts, base):  # type: ignore[no-untyped-def]
+def string_slots(offsets, cuts, base):
     """The hash table from (attribute, string number) to the string's space."""
     size = 16
     while size < 2 * len(cuts):

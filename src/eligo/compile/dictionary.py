@@ -46,7 +46,7 @@ def merge_strings(first: StringArrays, pieces: Sequence[StringArrays]) -> tuple[
 
 
 @kernel
-def enter_strings(data, offsets, slots, count, piece_data, piece_offsets, numbers):  # type: ignore[no-untyped-def]
+def enter_strings(data, offsets, slots, count, piece_data, piece_offsets, numbers):
     """Number the strings of a piece, entering those that are new; how many there are in the whole then."""
     mask = np.uint64(len(slots) - 1)
     for s in range(len(piece_offsets) - 1):

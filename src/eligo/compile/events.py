@@ -166,13 +166,13 @@ make_event_handle = handle("EventHandle", _ARRAYS)
 
 
 @inline
-def ordered_float(bits):  # type: ignore[no-untyped-def]
+def ordered_float(bits):
     """A float's bits as an integer of the same order."""
     return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @inline
-def space_of_float(s, attribute, bits):  # type: ignore[no-untyped-def]
+def space_of_float(s, attribute, bits):
     value = float_of(bits)
     if value == np.floor(value) and -9223372036854775808.0 <= value < 9223372036854775808.0:
         return np.int32(number_cuts(s, attribute, True, np.int64(value)))
@@ -180,7 +180,7 @@ def space_of_float(s, attribute, bits):  # type: ignore[no-untyped-def]
 
 
 @inline
-def locate(s, e, i):  # type: ignore[no-untyped-def]
+def locate(s, e, i):
     """Entries of event i as spaces of one segment; how many. Attributes that it does not know are left out."""
     known = len(s.space_count)
     n = 0

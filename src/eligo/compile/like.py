@@ -20,7 +20,7 @@ PERCENT, UNDERSCORE, BACKSLASH = 37, 95, 92
 
 
 @inline
-def like(data, at, stop, text, i, end):  # type: ignore[no-untyped-def]
+def like(data, at, stop, text, i, end):
     """Whether all of text[i:end] fits the pattern data[at:stop]."""
     last, resume = np.int64(-1), np.int64(0)  # the last `%` met, and where in the text it ends so far
     patience = 2 * (end - i) + 8 * (stop - at) + 256
@@ -61,7 +61,7 @@ def like(data, at, stop, text, i, end):  # type: ignore[no-untyped-def]
 
 
 @inline
-def like_automaton(data, at, stop, text, i, end):  # type: ignore[no-untyped-def]
+def like_automaton(data, at, stop, text, i, end):
     """The same in one pass over the text (Shift-And), in time of the text's bytes × 64ths of the pattern's.
 
     A step of the pattern is a literal byte or `_`. Bit s of the state, in word s >> 6, says that the first s steps fit
@@ -138,7 +138,7 @@ def like_automaton(data, at, stop, text, i, end):  # type: ignore[no-untyped-def
 
 
 @inline
-def next_word(stays, word):  # type: ignore[no-untyped-def]
+def next_word(stays, word):
     """The first word behind this one with a state before a `%`; the number of words if there is none."""
     word += 1
     while word < stays.shape[1] and stays[0, word] == 0:

@@ -43,7 +43,7 @@ def _walk(compiled: Compiled, rows: Mask | U8 | None, wanted: Mask) -> tuple[Mas
 
 
 @kernel
-def walk(  # type: ignore[no-untyped-def]
+def walk(
     tree, tree_offsets, part, part_offsets, conjunction, conjunction_offsets, attribute, rows, wanted, marks, counts
 ):
     """Counts each attribute once a rule of `rows`, and marks the rules that look at a wanted one."""

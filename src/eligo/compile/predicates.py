@@ -149,7 +149,7 @@ make_truth = handle("Truth", ["truth", "space", "seen", "present", "serial"])
 
 
 @inline
-def meets(p, predicate, low, high):  # type: ignore[no-untyped-def]
+def meets(p, predicate, low, high):
     """Whether some space from low to high belongs to the predicate."""
     if high < p.low[predicate] or low > p.high[predicate] or p.low[predicate] > p.high[predicate]:
         return False
@@ -164,7 +164,7 @@ def meets(p, predicate, low, high):  # type: ignore[no-untyped-def]
 
 
 @inline
-def holds(p, predicate, e, first, stop):  # type: ignore[no-untyped-def]
+def holds(p, predicate, e, first, stop):
     """Whether the located entries first … stop-1, all those of its attribute, satisfy the predicate."""
     flags = p.flags[predicate]
     every = flags & codes.ALL_VALUES != 0
@@ -187,7 +187,7 @@ def holds(p, predicate, e, first, stop):  # type: ignore[no-untyped-def]
 
 
 @inline
-def fill_truth(p, e, first, stop, truth):  # type: ignore[no-untyped-def]
+def fill_truth(p, e, first, stop, truth):
     """The truth of the predicates on one attribute, whose located entries are first … stop-1."""
     attribute = e.at_attribute[first]
     start, plain = p.attribute_offsets[attribute], p.plain_stop[attribute]
@@ -217,14 +217,14 @@ def fill_truth(p, e, first, stop, truth):  # type: ignore[no-untyped-def]
 
 
 @inline
-def clear_truth(p, attribute, truth):  # type: ignore[no-untyped-def]
+def clear_truth(p, attribute, truth):
     """The truth of the predicates on an absent attribute."""
     for q in range(p.attribute_offsets[attribute], p.attribute_offsets[attribute + 1]):
         truth[q] = p.flags[q] & codes.ABSENT_HOLDS
 
 
 @inline
-def update_truth(p, e, n, t):  # type: ignore[no-untyped-def]
+def update_truth(p, e, n, t):
     """Turn the truth of the event before into that of the event with n located entries.
 
     Attributes whose value lies in the same space as before are left as they are, and those that the event lacks are

@@ -86,7 +86,7 @@ def cut_evenly(counts: Sequence[int], parts: int) -> list[tuple[float, float]]:
 
 
 @kernel
-def slice_hashes(data, offsets):  # type: ignore[no-untyped-def]
+def slice_hashes(data, offsets):
     """The hash of each slice of bytes."""
     hashes = np.empty(len(offsets) - 1, np.uint64)
     for i in range(len(hashes)):
@@ -95,7 +95,7 @@ def slice_hashes(data, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_hashes(  # type: ignore[no-untyped-def]
+def least_hashes(
     attribute,
     flags,
     pattern,
@@ -142,7 +142,7 @@ def least_hashes(  # type: ignore[no-untyped-def]
 
 
 @inline
-def least_of(hashes, tokens, first, stop):  # type: ignore[no-untyped-def]
+def least_of(hashes, tokens, first, stop):
     """The least hash of the tokens of a tree."""
     best = _NEVER
     for t in range(first, stop):

@@ -112,7 +112,7 @@ make_space_handle = handle("SpaceHandle", [*(field.name for field in fields(Spac
 
 
 @inline
-def number_cuts(s, attribute, whole, value):  # type: ignore[no-untyped-def]
+def number_cuts(s, attribute, whole, value):
     """How many number cuts lie at or below an integer (whole) or a float given by its ordered bits."""
     low = s.number_offsets[attribute]
     if whole:
@@ -132,14 +132,14 @@ def number_cuts(s, attribute, whole, value):  # type: ignore[no-untyped-def]
 
 
 @inline
-def boolean_cuts(s, attribute, value):  # type: ignore[no-untyped-def]
+def boolean_cuts(s, attribute, value):
     """How many Boolean cuts lie at or below false (0), true (1) or an object (2)."""
     split = np.int32(s.boolean_split[attribute])
     return (split & np.int32(value > 0)) + (split >> 1 & np.int32(value > 1))
 
 
 @inline
-def time_cuts(s, attribute, value):  # type: ignore[no-untyped-def]
+def time_cuts(s, attribute, value):
     """How many time cuts lie at or below a moment."""
     low = first = s.time_offsets[attribute]
     high = s.time_offsets[attribute + 1]
@@ -153,7 +153,7 @@ def time_cuts(s, attribute, value):  # type: ignore[no-untyped-def]
 
 
 @inline
-def string_cuts(s, attribute, e, row, above):  # type: ignore[no-untyped-def]
+def string_cuts(s, attribute, e, row, above):
     """How many string cuts lie at or below the string in a row of the events' text table, or right above it."""
     low = first = s.string_offsets[attribute]
     high = s.string_offsets[attribute + 1]
@@ -177,7 +177,7 @@ def string_cuts(s, attribute, e, row, above):  # type: ignore[no-untyped-def]
 
 
 @inline
-def named_string(s, attribute, number):  # type: ignore[no-untyped-def]
+def named_string(s, attribute, number):
     """The space of a string by its number, or -1 where no cut of the attribute names it."""
     if number < 0:
         return np.int32(-1)
@@ -192,7 +192,7 @@ def named_string(s, attribute, number):  # type: ignore[no-untyped-def]
 
 
 @inline
-def space_of_string(s, attribute, number, e, row):  # type: ignore[no-untyped-def]
+def space_of_string(s, attribute, number, e, row):
     """The space of a string; `row` is -1 where the event brought no bytes because no predicate needs them."""
     space = named_string(s, attribute, number)
     if space >= 0:
@@ -203,7 +203,7 @@ def space_of_string(s, attribute, number, e, row):  # type: ignore[no-untyped-de
 
 
 @inline
-def low_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def]
+def low_space(s, attribute, kind, key, key2, e):
     """The space of the first value above a cut."""
     if kind == codes.NUMBER_CUT:
         return np.int32(min(number_cuts(s, attribute, True, key), number_cuts(s, attribute, False, key2)))
@@ -225,7 +225,7 @@ def low_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def]
 
 
 @inline
-def high_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def]
+def high_space(s, attribute, kind, key, key2, e):
     """The space of the last value below a cut."""
     space = low_space(s, attribute, kind, key, key2, e)
     if (kind & 3) == 0:
@@ -251,7 +251,7 @@ def high_space(s, attribute, kind, key, key2, e):  # type: ignore[no-untyped-def
 
 
 @inline
-def same_string_cut(s, cut, e, key):  # type: ignore[no-untyped-def]
+def same_string_cut(s, cut, e, key):
     if (cut & 1) != (key & 1):
         return False
     a, a_end = s.begin[cut >> 1], s.end[cut >> 1]

@@ -28,7 +28,7 @@ _ENTRY = 80  # bytes that remembering a string takes beside it
 
 
 @inline
-def hash_bytes(data, start, stop):  # type: ignore[no-untyped-def]
+def hash_bytes(data, start, stop):
     """FNV-1a over the bytes, mixed at the end because linear probing uses the low bits."""
     h = np.uint64(14695981039346656037)
     for i in range(start, stop):
@@ -40,7 +40,7 @@ def hash_bytes(data, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_bytes(data, begin, end, slots, text, start, stop):  # type: ignore[no-untyped-def]
+def find_bytes(data, begin, end, slots, text, start, stop):
     """The number of the string text[start:stop], or -1."""
     mask = np.uint64(len(slots) - 1)
     at = hash_bytes(text, start, stop) & mask
@@ -61,7 +61,7 @@ def find_bytes(data, begin, end, slots, text, start, stop):  # type: ignore[no-u
 
 
 @kernel
-def fill_slots(data, begin, end, slots, first, count):  # type: ignore[no-untyped-def]
+def fill_slots(data, begin, end, slots, first, count):
     """Enter strings first … count-1, all different, into the slots."""
     mask = np.uint64(len(slots) - 1)
     for number in range(first, count):
@@ -72,7 +72,7 @@ def fill_slots(data, begin, end, slots, first, count):  # type: ignore[no-untype
 
 
 @kernel
-def keep_strings(data, begin, end, used, slots):  # type: ignore[no-untyped-def]
+def keep_strings(data, begin, end, used, slots):
     """The strings that are used, one after another, and entered into the slots: their bytes, and offsets for every
     number; strings that are not used have no bytes.
     """
@@ -259,7 +259,7 @@ def _entered(slots: NDArray[np.int32], table: _Table) -> NDArray[np.int32]:
 
 
 @kernel
-def move_slots(data, begin, end, numbers, slots):  # type: ignore[no-untyped-def]
+def move_slots(data, begin, end, numbers, slots):
     """Enter some strings into the slots."""
     mask = np.uint64(len(slots) - 1)
     for number in numbers:

@@ -36,7 +36,7 @@ make_shared_scratch = handle(
 
 
 @inline
-def choose_way(dag, found, first, stop):  # type: ignore[no-untyped-def]
+def choose_way(dag, found, first, stop):
     """How many labels found[first:stop] have, or EVERYTHING: layers are cheaper."""
     up_offsets, count = dag.up_offsets, stop - first
     room = (len(dag.kid) + len(dag.root)) // DENSE
@@ -50,7 +50,7 @@ def choose_way(dag, found, first, stop):  # type: ignore[no-untyped-def]
 
 
 @inline
-def in_layers(dag, found, first, stop, allowed, w, k):  # type: ignore[no-untyped-def]
+def in_layers(dag, found, first, stop, allowed, w, k):
     """The rules that hold, in their order, into matched from k on; where they end."""
     value, matched, root = w.value, w.matched, dag.root
     all_allowed = len(allowed) == 0
@@ -72,7 +72,7 @@ def in_layers(dag, found, first, stop, allowed, w, k):  # type: ignore[no-untype
 
 
 @inline
-def in_layers_together(dag, found, offsets, i, many, allowed, w, words, k, ends):  # type: ignore[no-untyped-def]
+def in_layers_together(dag, found, offsets, i, many, allowed, w, words, k, ends):
     """Events i … i+many, at most 64, as far as there is room; how many. Their rules end at ends[i+1 …]."""
     matched, root = w.matched, dag.root
     for e in range(many):
@@ -108,7 +108,7 @@ def in_layers_together(dag, found, offsets, i, many, allowed, w, words, k, ends)
 
 
 @inline
-def from_below(dag, found, first, stop, allowed, w, k):  # type: ignore[no-untyped-def]
+def from_below(dag, found, first, stop, allowed, w, k):
     """The rules that hold into matched from k on, in ascending order; where they end.
 
     Labels of what has become true come first: they mark rules and put parts in a list. Then one unit is asked, a part
@@ -267,29 +267,29 @@ def from_below(dag, found, first, stop, allowed, w, k):  # type: ignore[no-untyp
 
 
 @inline
-def finish_shared(dag, way, found, first, stop, allowed, w, k):  # type: ignore[no-untyped-def]
+def finish_shared(dag, way, found, first, stop, allowed, w, k):
     if way == EVERYTHING:
         return in_layers(dag, found, first, stop, allowed, w, k)
     return from_below(dag, found, first, stop, allowed, w, k)
 
 
 @kernel
-def shared_group(dag, found, count):  # type: ignore[no-untyped-def]
+def shared_group(dag, found, count):
     return choose_way(dag, found, 0, count)
 
 
 @kernel
-def shared_complete(dag, touched, found, count, allowed, w):  # type: ignore[no-untyped-def]
+def shared_complete(dag, touched, found, count, allowed, w):
     return finish_shared(dag, touched, found, 0, count, allowed, w, 0)
 
 
 @kernel
-def shared_one(dag, found, count, allowed, w):  # type: ignore[no-untyped-def]
+def shared_one(dag, found, count, allowed, w):
     return finish_shared(dag, choose_way(dag, found, 0, count), found, 0, count, allowed, w, 0)
 
 
 @kernel
-def shared_batch(dag, found, offsets, events, allowed, w, words, ends):  # type: ignore[no-untyped-def]
+def shared_batch(dag, found, offsets, events, allowed, w, words, ends):
     k = 0
     ends[0] = 0
     i = 0

@@ -108,7 +108,7 @@ def _packed(starts: I64, parts: I32, kept: NDArray[Any]) -> Arrays:
 
 
 @kernel
-def copy_parts(starts, parts, kept, kept_starts):  # type: ignore[no-untyped-def]
+def copy_parts(starts, parts, kept, kept_starts):
     copy = np.empty(kept_starts[-1], np.int32)
     for i in range(len(kept)):
         for k in range(starts[kept[i] + 1] - starts[kept[i]]):
@@ -117,7 +117,7 @@ def copy_parts(starts, parts, kept, kept_starts):  # type: ignore[no-untyped-def
 
 
 @kernel
-def pack_parts(starts, parts, width):  # type: ignore[no-untyped-def]
+def pack_parts(starts, parts, width):
     code = np.zeros(len(starts) - 1, np.uint64)
     for i in range(len(code)):
         shift = 64
@@ -137,7 +137,7 @@ EXPLORED, LAST, RESULT, ENTERED = 0, 1, 2, 3
 
 
 @inline
-def complete_deweys(labels, n, found, first, stop, allowed, g, node, start):  # type: ignore[no-untyped-def]
+def complete_deweys(labels, n, found, first, stop, allowed, g, node, start):
     """The complete ones of the touched trees, and what grouping found, ascending into matched; where they end."""
     truth, touched, bits, matched = g.truth, g.touched, g.bits, g.matched
     rule, leaf_start, leaf_conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
@@ -193,7 +193,7 @@ def complete_deweys(labels, n, found, first, stop, allowed, g, node, start):  # 
 
 
 @inline
-def close_nodes(node, depth, to):  # type: ignore[no-untyped-def]
+def close_nodes(node, depth, to):
     """Give the results of the nodes above a leaf at some depth to their parents, down to those below depth `to`."""
     for d in range(depth - 1, to, -1):
         if d & 1:  # an OR, below an AND
@@ -203,12 +203,12 @@ def close_nodes(node, depth, to):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def dewey_complete(labels, touched, found, count, allowed, g, node):  # type: ignore[no-untyped-def]
+def dewey_complete(labels, touched, found, count, allowed, g, node):
     return complete_deweys(labels, touched, found, 0, count, allowed, g, node, 0)
 
 
 @kernel
-def dewey_batch(labels, found, offsets, events, allowed, g, node, ends):  # type: ignore[no-untyped-def]
+def dewey_batch(labels, found, offsets, events, allowed, g, node, ends):
     k = 0
     ends[0] = 0
     i = 0

@@ -166,12 +166,12 @@ def _counted(compiled: Compiled) -> tuple[I64, NDArray[np.int32], I64, I64]:
 
 
 @inline
-def product(a, b):  # type: ignore[no-untyped-def]
+def product(a, b):
     return MANY if b > 0 and a > MANY // b else a * b
 
 
 @kernel
-def count_terms(tree, offsets, conjunction_offsets):  # type: ignore[no-untyped-def]
+def count_terms(tree, offsets, conjunction_offsets):
     """Terms below every token, the token behind its subtree, and for every rule the predicates in all its terms."""
     terms, after = np.ones(len(tree), np.int64), np.empty(len(tree), np.int32)
     items = np.zeros(len(offsets) - 1, np.int64)
@@ -204,7 +204,7 @@ def count_terms(tree, offsets, conjunction_offsets):  # type: ignore[no-untyped-
 
 
 @kernel
-def expand(tree, offsets, conjunction_offsets, conjunction, terms, after, items, chosen):  # type: ignore[no-untyped-def]
+def expand(tree, offsets, conjunction_offsets, conjunction, terms, after, items, chosen):
     """The chosen rules as ORs of their terms, whose conjunctions stand behind the known ones; the others unchanged."""
     rules, known = len(offsets) - 1, len(conjunction_offsets) - 1
     tokens, wanted, room, longest, widest = 0, 0, 0, 1, 1
@@ -259,7 +259,7 @@ def expand(tree, offsets, conjunction_offsets, conjunction, terms, after, items,
 
 
 @inline
-def write_term(tree, terms, after, starts, conjunction, root, number, stack, found, at):  # type: ignore[no-untyped-def]
+def write_term(tree, terms, after, starts, conjunction, root, number, stack, found, at):
     """Put the predicates of a term into found[at:], ascending and each once; where they end."""
     end = at
     stack[0, 0], stack[0, 1] = root, number
@@ -296,7 +296,7 @@ def write_term(tree, terms, after, starts, conjunction, root, number, stack, fou
 
 
 @inline
-def keep_terms(found, offsets, keep):  # type: ignore[no-untyped-def]
+def keep_terms(found, offsets, keep):
     """Which of a rule's terms found[offsets[i]:offsets[i+1]] are neither repeated nor, among few, absorbed."""
     count = len(offsets) - 1
     if count > FEW:

@@ -96,13 +96,13 @@ make_interval = handle("IntervalHandle", ("leaves", "span", "half"))
 
 
 @inline
-def covered(cover, before, end, holds):  # type: ignore[no-untyped-def]
+def covered(cover, before, end, holds):
     """What is covered with one more leaf: lines 5 and 6 of Algorithm 5."""
     return cover | (cover >> before & holds & ONE) << end
 
 
 @inline
-def narrow_trees(leaf_conjunction, span, half, truth, first, size, count):  # type: ignore[no-untyped-def]
+def narrow_trees(leaf_conjunction, span, half, truth, first, size, count):
     """A bit for each of up to 64 trees of so many leaves, which lie behind one another: is it complete?"""
     low = (ONE << half) - ONE
     complete = np.uint64(0)
@@ -119,7 +119,7 @@ def narrow_trees(leaf_conjunction, span, half, truth, first, size, count):  # ty
 
 
 @inline
-def wide_tree(leaf_conjunction, span, half, truth, reached, first, stop):  # type: ignore[no-untyped-def]
+def wide_tree(leaf_conjunction, span, half, truth, reached, first, stop):
     """1 if the tree of these leaves is complete, however many there are, else 0."""
     low = (ONE << half) - ONE
     reached[: stop - first + 1] = 0
@@ -137,7 +137,7 @@ def wide_tree(leaf_conjunction, span, half, truth, reached, first, stop):  # typ
 
 
 @inline
-def complete_touched(labels, n, g, reached):  # type: ignore[no-untyped-def]
+def complete_touched(labels, n, g, reached):
     """Put the complete ones of the n touched trees behind what is in `matched`; where they end."""
     truth, touched, bits, matched = g.truth, g.touched, g.bits, g.matched
     rule, leaf_start, leaf_conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
@@ -162,7 +162,7 @@ def complete_touched(labels, n, g, reached):  # type: ignore[no-untyped-def]
 
 
 @inline
-def complete_everything(labels, g, reached):  # type: ignore[no-untyped-def]
+def complete_everything(labels, g, reached):
     """Put the complete ones of all trees into `bits`."""
     truth, bits = g.truth, g.bits
     rule, leaf_start, conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
@@ -198,7 +198,7 @@ def complete_everything(labels, g, reached):  # type: ignore[no-untyped-def]
 
 
 @inline
-def complete_intervals(labels, n, found, first, stop, allowed, g, reached, start):  # type: ignore[no-untyped-def]
+def complete_intervals(labels, n, found, first, stop, allowed, g, reached, start):
     """The complete ones of the touched trees, and what grouping found, ascending into matched; where they end."""
     k = g.counts[0]
     if n == EVERYTHING:
@@ -209,12 +209,12 @@ def complete_intervals(labels, n, found, first, stop, allowed, g, reached, start
 
 
 @kernel
-def interval_complete(labels, touched, found, count, allowed, g, reached):  # type: ignore[no-untyped-def]
+def interval_complete(labels, touched, found, count, allowed, g, reached):
     return complete_intervals(labels, touched, found, 0, count, allowed, g, reached, 0)
 
 
 @kernel
-def interval_batch(labels, found, offsets, events, allowed, g, reached, ends):  # type: ignore[no-untyped-def]
+def interval_batch(labels, found, offsets, events, allowed, g, reached, ends):
     k = 0
     ends[0] = 0
     i = 0

@@ -53,7 +53,7 @@ def _before(sizes: NDArray[np.int64]) -> I64:
 
 
 @kernel
-def measure_nodes(code, start, conjunctions):  # type: ignore[no-untyped-def]
+def measure_nodes(code, start, conjunctions):
     """Of every node: where it stands in the code, its height, its number of children, its kind."""
     nodes = 0
     for token in code:
@@ -81,7 +81,7 @@ def measure_nodes(code, start, conjunctions):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def wire_nodes(code, start, parts, conjunctions, place, first_kid, stride, kid, never):  # type: ignore[no-untyped-def]
+def wire_nodes(code, start, parts, conjunctions, place, first_kid, stride, kid, never):
     """Fill `kid`; the places of all rules."""
     after = np.zeros(len(code), np.int32)
     rules = len(start) - 1 - parts
@@ -106,7 +106,7 @@ def wire_nodes(code, start, parts, conjunctions, place, first_kid, stride, kid, 
 
 
 @inline
-def settle_layers(groups, kid, value):  # type: ignore[no-untyped-def]
+def settle_layers(groups, kid, value):
     """Set the values of all nodes from those of the conjunctions; of up to four children in one go."""
     for g in range(len(groups)):
         size, count = groups[g, SIZE], np.uint64(groups[g, COUNT])

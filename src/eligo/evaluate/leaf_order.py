@@ -10,7 +10,7 @@ BEGINS, ALONE, FLAT, SOLE = 0, 1, 2, 3  # kinds of labels, as drawn in leaves.py
 
 
 @kernel
-def order_trees(tree, offsets, begin, end, span):  # type: ignore[no-untyped-def]
+def order_trees(tree, offsets, begin, end, span):
     """The rules that are trees by their leaf counts; where each one's leaves start, and the trees of each count."""
     rules = len(offsets) - 1
     is_tree = np.zeros(rules, np.bool_)
@@ -45,7 +45,7 @@ def order_trees(tree, offsets, begin, end, span):  # type: ignore[no-untyped-def
 
 
 @kernel
-def order_leaves(tree, offsets, begin, rule, leaf_start, by_begin):  # type: ignore[no-untyped-def]
+def order_leaves(tree, offsets, begin, rule, leaf_start, by_begin):
     """The token of each leaf of trees."""
     token = np.empty(leaf_start[-1], np.int32)
     widest = leaf_start[-1] - leaf_start[-2] if len(rule) else 0
@@ -67,7 +67,7 @@ def order_leaves(tree, offsets, begin, rule, leaf_start, by_begin):  # type: ign
 
 
 @kernel
-def write_labels(tree, offsets, conjunctions, begin, end, span, rule):  # type: ignore[no-untyped-def]
+def write_labels(tree, offsets, conjunctions, begin, end, span, rule):
     """The labels of each conjunction; a bit for those that have some, and for those that have FLAT or SOLE ones."""
     number = np.full(len(offsets) - 1, -1, np.int32)  # of each rule that is a tree, among the trees
     for i in range(len(rule)):

@@ -124,7 +124,7 @@ make_group = handle("Group", ("truth", "ordered", "seen", "touched", "bits", "ma
 
 
 @inline
-def group_leaves(leaves, found, first, stop, g, start):  # type: ignore[no-untyped-def]
+def group_leaves(leaves, found, first, stop, g, start):
     """How many trees does found[first:stop] touch? Or EVERYTHING. Unless it is none, `truth` is set.
 
     Rules that a conjunction completes alone are found on the way: with EVERYTHING in `bits`, unless they are trees,
@@ -151,20 +151,20 @@ def group_leaves(leaves, found, first, stop, g, start):  # type: ignore[no-untyp
 
 
 @inline
-def set_truth(truth, found, first, stop):  # type: ignore[no-untyped-def]
+def set_truth(truth, found, first, stop):
     for i in range(first, stop):
         c = np.uint64(found[i])
         truth[c >> np.uint64(6)] |= np.uint64(1) << (c & np.uint64(63))
 
 
 @inline
-def clear_truth(truth, found, first, stop):  # type: ignore[no-untyped-def]
+def clear_truth(truth, found, first, stop):
     for i in range(first, stop):
         truth[np.uint64(found[i]) >> np.uint64(6)] = 0
 
 
 @inline
-def put_in_order(truth, labelled, ordered):  # type: ignore[no-untyped-def]
+def put_in_order(truth, labelled, ordered):
     """Write the satisfied conjunctions that have labels, ascending; how many they are."""
     k = 0
     for word in range(len(truth)):
@@ -177,7 +177,7 @@ def put_in_order(truth, labelled, ordered):  # type: ignore[no-untyped-def]
 
 
 @inline
-def touch_trees(leaves, found, first, stop, g, start):  # type: ignore[no-untyped-def]
+def touch_trees(leaves, found, first, stop, g, start):
     """Follow the labels of found[first:stop]; with EVERYTHING they led too far, and it is as if none was followed."""
     # Arrays are taken out of their handles before the loops: reading a handle's field counts a reference each time.
     label_offsets, label, trees = leaves.label_offsets, leaves.label, len(leaves.rule)
@@ -217,7 +217,7 @@ def touch_trees(leaves, found, first, stop, g, start):  # type: ignore[no-untype
 
 
 @inline
-def complete_flat(leaves, g):  # type: ignore[no-untyped-def]
+def complete_flat(leaves, g):
     """Put the rules that are no trees and that the truth completes into `bits`."""
     label_offsets, label, alone, truth, bits = leaves.label_offsets, leaves.label, leaves.alone, g.truth, g.bits
     for word in range(len(truth)):
@@ -233,12 +233,12 @@ def complete_flat(leaves, g):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def group_one(leaves, found, count, g):  # type: ignore[no-untyped-def]
+def group_one(leaves, found, count, g):
     return group_leaves(leaves, found, 0, count, g, 0)
 
 
 @inline
-def finish(touched, found, first, stop, g, start, k, allowed):  # type: ignore[no-untyped-def]
+def finish(touched, found, first, stop, g, start, k, allowed):
     """Leave out what is not allowed and put all in order, into `matched` from `start` on; where it ends.
 
     The rules are matched[start:k] or, if everything was gone through, in `bits`. All bits are set back.
@@ -264,7 +264,7 @@ def finish(touched, found, first, stop, g, start, k, allowed):  # type: ignore[n
 
 
 @inline
-def in_order(matched, start, stop, bits):  # type: ignore[no-untyped-def]
+def in_order(matched, start, stop, bits):
     """Sort matched[start:stop], all different: few by insertion, many by a bit for each rule."""
     if stop - start <= 32:
         for i in range(start + 1, stop):
@@ -283,7 +283,7 @@ def in_order(matched, start, stop, bits):  # type: ignore[no-untyped-def]
 
 
 @inline
-def take_bits(matched, start, bits):  # type: ignore[no-untyped-def]
+def take_bits(matched, start, bits):
     """Write the numbers of the bits that are set into `matched` from `start` on, and set them back; where they end."""
     k = start
     for word in range(len(bits)):

@@ -24,7 +24,7 @@ COMPLETES = 1  # the starter alone makes the unit true
 
 
 @kernel
-def chances(offsets, items, likelihood):  # type: ignore[no-untyped-def]
+def chances(offsets, items, likelihood):
     """How often each conjunction holds, were its predicates independent."""
     chance = np.ones(len(offsets) - 1, np.float64)
     for c in range(len(chance)):
@@ -34,7 +34,7 @@ def chances(offsets, items, likelihood):  # type: ignore[no-untyped-def]
 
 
 @inline
-def sort_by(keys, ids, count):  # type: ignore[no-untyped-def]
+def sort_by(keys, ids, count):
     """Sort ids[:count] by their keys, ascending."""
     if count > 32:
         order = np.argsort(keys[ids[:count]])
@@ -52,7 +52,7 @@ def sort_by(keys, ids, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def write_programs(tree, tree_offsets, part, part_offsets, chance):  # type: ignore[no-untyped-def]
+def write_programs(tree, tree_offsets, part, part_offsets, chance):
     """Parts and rules as units, their children in the order of asking; `start` and `code`."""
     parts, rules, conjunctions = len(part_offsets) - 1, len(tree_offsets) - 1, len(chance)
     longest = 1
@@ -130,7 +130,7 @@ def write_programs(tree, tree_offsets, part, part_offsets, chance):  # type: ign
 
 
 @kernel
-def find_starters(code, start, parts, conjunctions):  # type: ignore[no-untyped-def]
+def find_starters(code, start, parts, conjunctions):
     """`up_offsets` and `up`, from programs whose ANDs have their starting child last in rules and first in parts."""
     units = len(start) - 1
     longest = 1
@@ -187,7 +187,7 @@ def find_starters(code, start, parts, conjunctions):  # type: ignore[no-untyped-
 
 
 @kernel
-def measure_units(code, start, parts, conjunctions):  # type: ignore[no-untyped-def]
+def measure_units(code, start, parts, conjunctions):
     """How many nodes and parts can be under way at once when a unit is asked; leaves that rules have, written out."""
     facts = np.array([1, 0], np.int64)
     height, after = np.zeros(len(code) + 1, np.int32), np.zeros(len(code) + 1, np.int32)
@@ -218,7 +218,7 @@ def measure_units(code, start, parts, conjunctions):  # type: ignore[no-untyped-
 
 
 @kernel
-def mark_starters(up_offsets, starting):  # type: ignore[no-untyped-def]
+def mark_starters(up_offsets, starting):
     for c in range(min(len(up_offsets) - 1, 64 * len(starting))):
         if up_offsets[c + 1] > up_offsets[c]:
             starting[c >> 6] |= np.uint64(1) << np.uint64(c & 63)

@@ -42,7 +42,7 @@ def share(compiled: Compiled) -> Compiled:
 
 
 @inline
-def sort_ids(ids, count):  # type: ignore[no-untyped-def]
+def sort_ids(ids, count):
     """Sort ids[:count] and leave out repetitions; how many are left."""
     if count > 32:
         ids[:count].sort()
@@ -63,7 +63,7 @@ def sort_ids(ids, count):  # type: ignore[no-untyped-def]
 
 
 @inline
-def node_of(which, ids, count, kind, kid_offsets, kids, nodes, slots):  # type: ignore[no-untyped-def]
+def node_of(which, ids, count, kind, kid_offsets, kids, nodes, slots):
     """The number of the node with these children, made as number `nodes` if there is none yet."""
     mask = np.uint64(len(slots) - 1)
     h = np.uint64(which + 1)
@@ -93,7 +93,7 @@ def node_of(which, ids, count, kind, kid_offsets, kids, nodes, slots):  # type: 
 
 
 @inline
-def slots_for(count):  # type: ignore[no-untyped-def]
+def slots_for(count):
     size = 16
     while size < 2 * count:
         size *= 2
@@ -101,7 +101,7 @@ def slots_for(count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_nodes(tree, tree_offsets, part, part_offsets, conjunctions):  # type: ignore[no-untyped-def]
+def find_nodes(tree, tree_offsets, part, part_offsets, conjunctions):
     """All nodes, and the id of every rule's root (-1: never true)."""
     parts, rules = len(part_offsets) - 1, len(tree_offsets) - 1
     most, longest = 0, 1
@@ -150,7 +150,7 @@ def find_nodes(tree, tree_offsets, part, part_offsets, conjunctions):  # type: i
 
 
 @kernel
-def put_together(kind, kid_offsets, kids, root, conjunctions):  # type: ignore[no-untyped-def]
+def put_together(kind, kid_offsets, kids, root, conjunctions):
     """The same nodes, with children that have the same parents of one kind as one node.
 
     A set of parents is told by its size and a sum of hashes. Two sets that look alike by chance would only make a node
@@ -226,7 +226,7 @@ def put_together(kind, kid_offsets, kids, root, conjunctions):  # type: ignore[n
 
 
 @kernel
-def write_trees(kind, kid_offsets, kids, root, conjunctions):  # type: ignore[no-untyped-def]
+def write_trees(kind, kid_offsets, kids, root, conjunctions):
     """The nodes as trees in prefix order: one for each rule, and one for each node with several uses."""
     nodes, rules = len(kind), len(root)
     uses = np.zeros(conjunctions + nodes, np.int32)

@@ -89,7 +89,7 @@ class ScanTrees(TreeEvaluator):
 
 
 @kernel
-def subtree_ends(tree, offsets):  # type: ignore[no-untyped-def]
+def subtree_ends(tree, offsets):
     """For every token where its subtree ends; and the depth of the deepest tree."""
     after = np.empty(len(tree), np.int32)
     for r in range(len(offsets) - 1):
@@ -116,7 +116,7 @@ def subtree_ends(tree, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rules_of(tree, offsets, conjunctions):  # type: ignore[no-untyped-def]
+def rules_of(tree, offsets, conjunctions):
     """The rules that name each conjunction, each once."""
     rule_offsets = np.zeros(conjunctions + 1, np.int32)
     rule = np.empty(0, np.int32)
@@ -150,7 +150,7 @@ make_tree_scratch = handle("TreeScratchHandle", ("truth", "seen", "touched", "st
 
 
 @inline
-def touch_rules(trees, found, first, stop, w):  # type: ignore[no-untyped-def]
+def touch_rules(trees, found, first, stop, w):
     """Set the truth of found[first:stop]; how many rules are to be walked."""
     truth, seen, touched, rule_offsets, rule = w.truth, w.seen, w.touched, trees.rule_offsets, trees.rule
     everything = trees.everything
@@ -168,7 +168,7 @@ def touch_rules(trees, found, first, stop, w):  # type: ignore[no-untyped-def]
 
 
 @inline
-def walk_trees(trees, n, allowed, w, start):  # type: ignore[no-untyped-def]
+def walk_trees(trees, n, allowed, w, start):
     """The touched rules whose trees hold, ascending into matched from `start` on; where they end."""
     tree, tree_offsets, after = trees.tree, trees.tree_offsets, trees.after
     truth, seen, touched, stack, matched = w.truth, w.seen, w.touched, w.stack, w.matched
@@ -209,17 +209,17 @@ def walk_trees(trees, n, allowed, w, start):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def trees_group(trees, found, count, w):  # type: ignore[no-untyped-def]
+def trees_group(trees, found, count, w):
     return touch_rules(trees, found, 0, count, w)
 
 
 @kernel
-def trees_complete(trees, touched, allowed, w):  # type: ignore[no-untyped-def]
+def trees_complete(trees, touched, allowed, w):
     return walk_trees(trees, touched, allowed, w, 0)
 
 
 @kernel
-def trees_batch(trees, found, offsets, events, allowed, w, ends):  # type: ignore[no-untyped-def]
+def trees_batch(trees, found, offsets, events, allowed, w, ends):
     k = 0
     ends[0] = 0
     i = 0

@@ -218,7 +218,7 @@ def eligible(number: I64, matched: I64, seen: Published) -> tuple[I64, I64, I64]
 
 
 @kernel
-def eligible_rows(number, matched, rules, path_offsets, path, edges):  # type: ignore[no-untyped-def]
+def eligible_rows(number, matched, rules, path_offsets, path, edges):
     """Event, row and place of every matched campaign of whose path all edges matched the same event.
 
     Rules of edges are negative: -1 - number.

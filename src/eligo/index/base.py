@@ -129,7 +129,7 @@ def searching(one: Any) -> Any:
     `start` on, and returns where they end.
     """
 
-    def search_events(index, e, first, stop, scratch, offsets, most):  # type: ignore[no-untyped-def]
+    def search_events(index, e, first, stop, scratch, offsets, most):
         k = 0
         offsets[0] = 0
         event = first

@@ -58,7 +58,7 @@ def _roster(order: I32, checks: Checks, first: I32, tail_offsets: I32, tail: I32
 
 
 @kernel
-def interleaved(code, word, predicates):  # type: ignore[no-untyped-def]
+def interleaved(code, word, predicates):
     """Code and word of each predicate, one after the other; for -1 a check that every event passes."""
     both = np.empty(2 * len(predicates), np.int64)
     for i in range(len(predicates)):
@@ -69,7 +69,7 @@ def interleaved(code, word, predicates):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def split_rows(offsets, items, rank, order, guaranteed):  # type: ignore[no-untyped-def]
+def split_rows(offsets, items, rank, order, guaranteed):
     """The likeliest to fail of every row's predicates (-1: none is left), and the others in that order."""
     n = len(order)
     head = np.full(n, -1, np.int32)
@@ -104,7 +104,7 @@ make_roster_handle = handle("RosterHandle", ROSTER_ARRAYS)
 
 
 @inline
-def verify(roster, p, e, sight, stretches, count, found, k, counters):  # type: ignore[no-untyped-def]
+def verify(roster, p, e, sight, stretches, count, found, k, counters):
     """Put the conjunctions that the event satisfies, out of `count` stretches of rows, into `found` from k on.
 
     Stretch i is the rows stretches[2i] … stretches[2i+1]-1. All of them in one call: taking arrays out of handles

@@ -69,7 +69,7 @@ def build_checks(conjunctions: Conjunctions) -> Checks:
 
 
 @kernel
-def make_checks(attribute, flags, run_offsets, run_low, run_high, space_count):  # type: ignore[no-untyped-def]
+def make_checks(attribute, flags, run_offsets, run_low, run_high, space_count):
     n = len(attribute)
     code = np.empty(n, np.int64)
     word = np.zeros(n, np.int64)
@@ -159,7 +159,7 @@ def no_sight(conjunctions: Conjunctions) -> object:
 
 
 @inline
-def see(e, n, sight):  # type: ignore[no-untyped-def]
+def see(e, n, sight):
     """Turn the sight of the event before into that of the event with n located entries; how many attributes it has."""
     at, small, first, stop, present = sight.at, sight.small, sight.first, sight.stop, sight.present
     at_attribute, at_low, at_high = e.at_attribute, e.at_low, e.at_high
@@ -194,17 +194,17 @@ FAILS, HOLDS, UNSURE = 0, 1, 2
 
 
 @inline
-def attribute_of(code):  # type: ignore[no-untyped-def]
+def attribute_of(code):
     return (code >> 10) & 0xFF_FFFF
 
 
 @inline
-def predicate_of(code):  # type: ignore[no-untyped-def]
+def predicate_of(code):
     return code >> 34
 
 
 @inline
-def glance(code, word, value):  # type: ignore[no-untyped-def]
+def glance(code, word, value):
     """What the sight of its attribute says of a check; UNSURE where `ask` must tell. Scalars alone: free in loops."""
     kind = code & 7
     if kind == SOME:
@@ -228,7 +228,7 @@ def glance(code, word, value):  # type: ignore[no-untyped-def]
 
 
 @inline
-def ask(p, e, sight, code):  # type: ignore[no-untyped-def]
+def ask(p, e, sight, code):
     """Whether the event satisfies the predicate of a check, looked up in full."""
     a = attribute_of(code)
     absent = np.int64(ABSENT_BIT) if sight.small[a] else np.int64(ABSENT)

@@ -36,7 +36,7 @@ def enumerable(conjunctions: Conjunctions, bound: int = BOUND) -> tuple[U8, I32]
 
 
 @kernel
-def enumeration(attribute, flags, run_offsets, run_low, run_high, space_count, bound):  # type: ignore[no-untyped-def]
+def enumeration(attribute, flags, run_offsets, run_low, run_high, space_count, bound):
     n = len(attribute)
     how = np.zeros(n, np.uint8)
     slots = np.zeros(n, np.int32)
@@ -58,7 +58,7 @@ def enumeration(attribute, flags, run_offsets, run_low, run_high, space_count, b
 
 
 @kernel
-def post(offsets, items, how, order, attribute, run_offsets, run_low, run_high, space_base, signed):  # type: ignore[no-untyped-def]
+def post(offsets, items, how, order, attribute, run_offsets, run_low, run_high, space_base, signed):
     """Posting lists of the conjunctions order[0], order[1], …, which they call 0, 1, …
 
     how[i] says how item i is posted. With `signed` an entry is twice the number, plus one where it is REQUIRED, so that

@@ -105,7 +105,7 @@ class Propagation(ArrayIndex):
 
 
 @kernel
-def access_predicates(offsets, items, rank, leading):  # type: ignore[no-untyped-def]
+def access_predicates(offsets, items, rank, leading):
     """The least likely predicate of each conjunction that can lead to it; -1 where none can."""
     access = np.full(len(offsets) - 1, -1, np.int32)
     for c in range(len(access)):
@@ -127,7 +127,7 @@ make_propagation_scratch = handle(
 
 
 @inline
-def propagate_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+def propagate_event(index, e, event, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     roster, p, sight, found, counters = index.roster, index.predicates, scratch.sight, scratch.found, scratch.counters
     n = see(e, locate(index.spaces, e, event), sight)

@@ -58,7 +58,7 @@ class Scan(Index):
 
 
 @kernel
-def split_first(offsets, items, rank, always):  # type: ignore[no-untyped-def]
+def split_first(offsets, items, rank, always):
     """The likeliest to fail of every conjunction, and the rest in that order."""
     n = len(offsets) - 1
     first = np.empty(n, np.int32)
@@ -95,7 +95,7 @@ make_scan_scratch = handle("ScanScratchHandle", ["truth", "found", "counters"])
 
 
 @inline
-def scan_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+def scan_event(index, e, event, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     n = locate(index.spaces, e, event)
     update_truth(index.predicates, e, n, scratch.truth)

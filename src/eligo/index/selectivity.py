@@ -26,7 +26,7 @@ def likelihood(conjunctions: Conjunctions) -> F64:
 
 
 @kernel
-def covered_shares(attribute_offsets, run_offsets, run_low, run_high, flags, pattern, space_count):  # type: ignore[no-untyped-def]
+def covered_shares(attribute_offsets, run_offsets, run_low, run_high, flags, pattern, space_count):
     """In millionths. Those that hold for an absent attribute come later, and patterns, which cost most, last."""
     ranks = np.zeros(len(pattern), np.int64)
     for attribute in range(len(space_count)):

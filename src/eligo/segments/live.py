@@ -267,7 +267,7 @@ class LiveTable:
 
 
 @kernel
-def search_live(live, end, state, e, first, stop, sight, strings, scratch, allowed, ends):  # type: ignore[no-untyped-def]
+def search_live(live, end, state, e, first, stop, sight, strings, scratch, allowed, ends):
     """Writes the rules that events first, first + 1, … match into scratch.matched, as far as there is room. Returns the
     first event not done; those of event first + i are matched[ends[i]:ends[i+1]].
     """
@@ -282,7 +282,7 @@ def search_live(live, end, state, e, first, stop, sight, strings, scratch, allow
 
 
 @inline
-def scan_live(live, end, state, e, event, sight, strings, scratch, allowed, k):  # type: ignore[no-untyped-def]
+def scan_live(live, end, state, e, event, sight, strings, scratch, allowed, k):
     """Writes the rules that one event matches into scratch.matched from k on; returns where they end."""
     truth, found, matched, tree, offsets = scratch.truth, scratch.found, scratch.matched, live.tree, live.tree_offsets
     see_keys(e, event, sight, state[0])
@@ -305,7 +305,7 @@ def scan_live(live, end, state, e, event, sight, strings, scratch, allowed, k): 
 
 
 @inline
-def is_true(tree, first, stop, truth, stack):  # type: ignore[no-untyped-def]
+def is_true(tree, first, stop, truth, stack):
     """Returns 1 if the truth of conjunctions makes a tree true, else 0. Read backwards, children come before a node."""
     depth = 0
     for t in range(stop - 1, first - 1, -1):
@@ -325,7 +325,7 @@ def is_true(tree, first, stop, truth, stack):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mark_named(live, end, alive, wanted, seen, marks):  # type: ignore[no-untyped-def]
+def mark_named(live, end, alive, wanted, seen, marks):
     """Sets seen[a] for each attribute that a living rule looks at, marks[r] for each living rule that looks at one that
     is wanted.
     """
@@ -352,7 +352,7 @@ def mark_named(live, end, alive, wanted, seen, marks):  # type: ignore[no-untype
 
 
 @kernel
-def count_checks(words, end):  # type: ignore[no-untyped-def]
+def count_checks(words, end):
     """Returns how many checks the rows in words[:end] have."""
     n, at = 0, np.int64(0)
     while at < end:

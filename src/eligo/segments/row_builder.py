@@ -79,7 +79,7 @@ def _over(column: array[int]) -> NDArray[Any]:
 
 
 @kernel
-def rows_of_some(attribute, flags, pattern, run_offsets, kinds, keys, items, offsets):  # type: ignore[no-untyped-def]
+def rows_of_some(attribute, flags, pattern, run_offsets, kinds, keys, items, offsets):
     """The rows of conjunctions, given by the numbers of their predicates in the columns."""
     n, runs = len(items), 0
     for p in items:

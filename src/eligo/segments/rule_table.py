@@ -279,7 +279,7 @@ def _id_slots(ids: I64, offsets: I64, data: U8) -> I32:
 
 
 @kernel
-def fill_integers(ids, slots):  # type: ignore[no-untyped-def]
+def fill_integers(ids, slots):
     """Enter the ids, all different, into the slots."""
     mask = np.uint64(len(slots) - 1)
     for row in range(len(ids)):
@@ -290,7 +290,7 @@ def fill_integers(ids, slots):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_integer(ids, slots, wanted):  # type: ignore[no-untyped-def]
+def find_integer(ids, slots, wanted):
     """The row of an id, or -1."""
     mask = np.uint64(len(slots) - 1)
     at = mixed(np.uint64(0), np.int64(wanted)) & mask

@@ -87,7 +87,7 @@ def _some(events: Any) -> Any:
 
 
 @kernel
-def count_truths(spaces, predicates, e, events, truth, counts):  # type: ignore[no-untyped-def]
+def count_truths(spaces, predicates, e, events, truth, counts):
     """Add to the counts the predicates that each of the events satisfies."""
     for row in range(events):
         n = locate(spaces, e, row)

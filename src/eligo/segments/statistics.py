@@ -122,7 +122,7 @@ def values_of(rows: Iterable[tuple[str, str, Any, float]]) -> tuple[int, dict[st
 
 
 @kernel
-def weigh_truths(spaces, predicates, e, attribute, weight, offsets, truth, counts):  # type: ignore[no-untyped-def]
+def weigh_truths(spaces, predicates, e, attribute, weight, offsets, truth, counts):
     """Add to the counts of the predicates that each event of one attribute satisfies what it stands for."""
     for row in range(len(attribute)):
         a = attribute[row]

@@ -35,7 +35,7 @@ DAMAGED: Final = 12
 
 
 @inline
-def number_at(data, at, size, end):  # type: ignore[no-untyped-def]
+def number_at(data, at, size, end):
     """An unsigned number of `size` bytes; -1 where it would reach past the end."""
     if at < 0 or at + size > end:
         return np.int64(-1)
@@ -46,7 +46,7 @@ def number_at(data, at, size, end):  # type: ignore[no-untyped-def]
 
 
 @inline
-def signed_at(data, at, size):  # type: ignore[no-untyped-def]
+def signed_at(data, at, size):
     """A signed number of `size` bytes, all of which are there."""
     found = np.int64(0)
     for i in range(size):
@@ -56,7 +56,7 @@ def signed_at(data, at, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def locate(values, value_offsets, metas, meta_offsets, valid, names, name_offsets):  # type: ignore[no-untyped-def]
+def locate(values, value_offsets, metas, meta_offsets, valid, names, name_offsets):
     """Of each row, where the value at the end of the path begins, and its row's end: -1 if absent, -2 if damaged."""
     count, depth = len(valid), len(name_offsets) - 1
     at, ends = np.full(count, -1, np.int64), np.zeros(count, np.int64)
@@ -89,7 +89,7 @@ def locate(values, value_offsets, metas, meta_offsets, valid, names, name_offset
 
 
 @kernel
-def name_number(metas, first, last, names, name_first, name_last):  # type: ignore[no-untyped-def]
+def name_number(metas, first, last, names, name_first, name_last):
     """The number of a name in the metadata; -1 if it is not there, -2 if the metadata is damaged."""
     header = number_at(metas, first, 1, last)
     if header < 0 or header & 15 != 1:
@@ -116,7 +116,7 @@ def name_number(metas, first, last, names, name_first, name_last):  # type: igno
 
 
 @kernel
-def member(values, at, end, name):  # type: ignore[no-untyped-def]
+def member(values, at, end, name):
     """Where the field of that name of an object begins; -1 if there is none, or no object; -2 if it is damaged."""
     header = number_at(values, at, 1, end)
     if header < 0:
@@ -139,7 +139,7 @@ def member(values, at, end, name):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def decode(values, at, end):  # type: ignore[no-untyped-def]
+def decode(values, at, end):
     """What is at each place: its kind, a number (or where its bytes begin), and a scale or length."""
     count = len(at)
     kinds, numbers, extras = np.zeros(count, np.uint8), np.zeros(count, np.int64), np.zeros(count, np.int64)
@@ -199,7 +199,7 @@ def decode(values, at, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def elements(values, at, end, kinds):  # type: ignore[no-untyped-def]
+def elements(values, at, end, kinds):
     """The elements of arrays, and what is no array as the one element: rows, starts (-2: damaged), ends."""
     total = 0
     for row in range(len(at)):
@@ -236,7 +236,7 @@ def elements(values, at, end, kinds):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gather(values, mine, starts, lengths):  # type: ignore[no-untyped-def]
+def gather(values, mine, starts, lengths):
     """The bytes of some rows' strings, one after another, and where each begins."""
     offsets = np.zeros(len(mine) + 1, np.int64)
     for row in range(len(mine)):

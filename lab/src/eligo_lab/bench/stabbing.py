@@ -246,7 +246,7 @@ def _best(ask: Callable[[I64], object], points: I64) -> float:
 
 
 @kernel
-def scan_count(low, high, points):  # type: ignore[no-untyped-def]
+def scan_count(low, high, points):
     count = np.empty(len(points), np.int64)
     for p in range(len(points)):
         x, held = points[p], 0
@@ -257,7 +257,7 @@ def scan_count(low, high, points):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scan_matches(low, high, points, offsets):  # type: ignore[no-untyped-def]
+def scan_matches(low, high, points, offsets):
     found = np.empty(offsets[-1] + 1, np.int32)  # one more: what does not hold is written there, and written over
     for p in range(len(points)):
         x, at = points[p], offsets[p]

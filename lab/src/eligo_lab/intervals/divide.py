@@ -32,7 +32,7 @@ from eligo_lab.intervals.windows import (
 
 
 @kernel
-def divide(count, bounds, n):  # type: ignore[no-untyped-def]
+def divide(count, bounds, n):
     """Where windows begin in n spaces, of which count[i] intervals cover each and bounds[i] lie before it; how many."""
     starts, k, weight, spaces = np.zeros(n + 1, np.int64), 1, 0, 1
     least = count[0]
@@ -49,7 +49,7 @@ def divide(count, bounds, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def new_window(d):  # type: ignore[no-untyped-def]
+def new_window(d):
     state = d.state
     v = state[FREE_WINDOW]
     if v >= 0:
@@ -60,7 +60,7 @@ def new_window(d):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def new_run(d, v, spaces, room):  # type: ignore[no-untyped-def]
+def new_run(d, v, spaces, room):
     """Numbers for so many spaces, with room for so many; the first one."""
     room = heap_words(heap_class((room + 15) // 16 * 16))  # by 16, and of more than 64 anyway
     first = take_block(d.count, d.runs, room)
@@ -73,7 +73,7 @@ def new_run(d, v, spaces, room):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def make_windows(d, v, low, count, seen, starts, k, behind, spare):  # type: ignore[no-untyped-def]
+def make_windows(d, v, low, count, seen, starts, k, behind, spare):
     """Windows without lists for spaces, of which the first is window v, -1: a new one, and behind the last of which is
     another. The windows; the number of each space.
     """
@@ -97,7 +97,7 @@ def make_windows(d, v, low, count, seen, starts, k, behind, spare):  # type: ign
 
 
 @kernel
-def list_sizes(starts, k, first, last, n):  # type: ignore[no-untyped-def]
+def list_sizes(starts, k, first, last, n):
     """Of windows that begin at these spaces: which one each space is in; how many of n intervals are ends of each, and
     how many go through it; how many words all lists take. An interval covers the spaces from first[i], -1: one before
     these windows, up to last[i], as many as there are spaces: one behind.
@@ -122,7 +122,7 @@ def list_sizes(starts, k, first, last, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_lists(d, windows, starts, k, numbers, first, last, n):  # type: ignore[no-untyped-def]
+def fill_lists(d, windows, starts, k, numbers, first, last, n):
     """Put n intervals into the lists of windows without any; first, last: as above."""
     which, ends, through, _ = list_sizes(starts, k, first, last, n)
     words, halves = d.pools.words, d.pools.halves
@@ -146,7 +146,7 @@ def fill_lists(d, windows, starts, k, numbers, first, last, n):  # type: ignore[
 
 
 @kernel
-def redivide(d, v, more, as_one):  # type: ignore[no-untyped-def]
+def redivide(d, v, more, as_one):
     """Divide the spaces of a window anew, and of so many more behind it, or make one window of all of them."""
     t = d.pools
     w, most, behind = np.int64(0), np.int64(0), np.int64(v)

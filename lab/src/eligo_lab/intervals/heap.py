@@ -51,7 +51,7 @@ def heap_of(keys: I64) -> I64:
 
 
 @kernel
-def descend(tree, points):  # type: ignore[no-untyped-def]
+def descend(tree, points):
     """The leaf where each point ends."""
     count = len(points)
     leaf = np.empty(count, np.int64)
@@ -75,7 +75,7 @@ def descend(tree, points):  # type: ignore[no-untyped-def]
 
 
 @inline
-def height_of(tree):  # type: ignore[no-untyped-def]
+def height_of(tree):
     """Levels of inner nodes."""
     height = 0
     while (1 << height) < len(tree):
@@ -84,7 +84,7 @@ def height_of(tree):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ends(count):  # type: ignore[no-untyped-def]
+def ends(count):
     """Offsets of lists of these lengths."""
     offsets = np.empty(len(count) + 1, np.int64)
     offsets[0] = 0

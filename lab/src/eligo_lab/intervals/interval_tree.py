@@ -83,7 +83,7 @@ class IntervalTree:
 
 
 @kernel
-def highest(tree, first, last):  # type: ignore[no-untyped-def]
+def highest(tree, first, last):
     """The node of each interval whose ends come to these leaves: of the centres between them the highest.
 
     Centres are numbered from 1 in order; the higher a node, the more zeros its number ends with. Leaf 2^height + i is
@@ -102,7 +102,7 @@ def highest(tree, first, last):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def lists(leaves, node, low, high, by_low, by_high):  # type: ignore[no-untyped-def]
+def lists(leaves, node, low, high, by_low, by_high):
     """Heads, starts, bounds and numbers of all edges."""
     edges = 2 * leaves
     start = np.zeros(edges + 1, np.int32)
@@ -130,13 +130,13 @@ def lists(leaves, node, low, high, by_low, by_high):  # type: ignore[no-untyped-
 
 
 @inline
-def turned(x, edge):  # type: ignore[no-untyped-def]
+def turned(x, edge):
     """The point as the bounds of an edge are written: itself, or its complement on an odd edge."""
     return x ^ -np.int64(edge & ONE)
 
 
 @inline
-def giving(head, height, x, leaf):  # type: ignore[no-untyped-def]
+def giving(head, height, x, leaf):
     """A bit for each edge of the way to a leaf, the last edge first: set where the first of its list holds the point.
 
     No branch: which edges give something cannot be guessed, and a wrong guess would cost more than looking at them all.
@@ -149,7 +149,7 @@ def giving(head, height, x, leaf):  # type: ignore[no-untyped-def]
 
 
 @inline
-def end_of(bound, first, stop, key):  # type: ignore[no-untyped-def]
+def end_of(bound, first, stop, key):
     """Up to where the entries of an ascending list are not above the key.
 
     Steps that double, then halves: it costs the logarithm of what is found.
@@ -169,7 +169,7 @@ def end_of(bound, first, stop, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def counted(head, start, bound, points, leaf):  # type: ignore[no-untyped-def]
+def counted(head, start, bound, points, leaf):
     height = height_of(head) - 1
     count = np.empty(len(leaf), np.int64)
     for p in range(len(leaf)):
@@ -185,7 +185,7 @@ def counted(head, start, bound, points, leaf):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def listed(head, start, bound, number, points, leaf, done, room, offsets, found):  # type: ignore[no-untyped-def]
+def listed(head, start, bound, number, points, leaf, done, room, offsets, found):
     """Numbers for the points from `done` on, as long as there is room; the first point for which there was none."""
     height = height_of(head) - 1
     room = np.uint64(room)

@@ -45,7 +45,7 @@ ONE = np.uint64(1)
 
 
 @kernel
-def shift_ranks(d, v, rank, by):  # type: ignore[no-untyped-def]
+def shift_ranks(d, v, rank, by):
     """Behind a rank there is a space more in a window, by 1, or one less, by -1."""
     first, stop = numbers_of(d, v)
     for s in range(first, stop):
@@ -62,7 +62,7 @@ def shift_ranks(d, v, rank, by):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cut(d, x):  # type: ignore[no-untyped-def]
+def cut(d, x):
     """Partition (Algorithm 2): let a space begin at position x."""
     t = d.pools
     s = space_at(t, LINE, x)
@@ -88,7 +88,7 @@ def cut(d, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def join(d, x):  # type: ignore[no-untyped-def]
+def join(d, x):
     """Give the space that begins at position x, where no interval has a bound any more, to the one before it."""
     t = d.pools
     v, u = window_of(d, space_at(t, LINE, x)), window_of(d, space_at(t, LINE, x - ONE))
@@ -106,7 +106,7 @@ def join(d, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def settle(d, v):  # type: ignore[no-untyped-def]
+def settle(d, v):
     """Divide a window anew that has lost a space, if it has become too large for what goes through it, or small."""
     first, stop = numbers_of(d, v)
     spaces, ends, least = spaces_in(d, v), upper(d.window[4 * v + SIZES]), np.int64(1 << 31)
@@ -128,7 +128,7 @@ def settle(d, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_in(d, v, first, last, by):  # type: ignore[no-untyped-def]
+def count_in(d, v, first, last, by):
     """One interval more covers the spaces of these ranks, or one less."""
     count, rank = d.count, d.rank
     begin, stop = numbers_of(d, v)
@@ -137,14 +137,14 @@ def count_in(d, v, first, last, by):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def is_crowded(d, v):  # type: ignore[no-untyped-def]
+def is_crowded(d, v):
     """Whether far more go through a window than if it had been made now. Looked at now and then: it may have to be."""
     ends, through = upper(d.window[4 * v + SIZES]), lower(d.window[4 * v + SIZES])
     return through & (through - 1) == 0 and through > TOO_MANY * max(SMALL, ends, spaces_in(d, v))
 
 
 @kernel
-def cover(d, number, a, b, by):  # type: ignore[no-untyped-def]
+def cover(d, number, a, b, by):
     """Put an interval into the lists of the windows that positions a … b lie in, by 1, or take it out, by -1; whether a
     window has become crowded.
     """
@@ -171,7 +171,7 @@ def cover(d, number, a, b, by):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def is_held(d, x):  # type: ignore[no-untyped-def]
+def is_held(d, x):
     """Whether an interval begins at position x or ends right before it."""
     words, bounds = d.pools.words, d.bounds
     for side in range(2):
@@ -187,7 +187,7 @@ def is_held(d, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def insert_interval(d, number, low, high):  # type: ignore[no-untyped-def]
+def insert_interval(d, number, low, high):
     """InsertPredicate (Algorithm 1)."""
     a, b = position(low), position(high)
     cut(d, a)
@@ -205,7 +205,7 @@ def insert_interval(d, number, low, high):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def delete_interval(d, number):  # type: ignore[no-untyped-def]
+def delete_interval(d, number):
     """DeletePredicate (§4.4): spaces that nothing tells apart any more become one."""
     a, b = position(d.bounds[2 * number]), position(~d.bounds[2 * number + 1])
     cover(d, number, a, b, -1)

@@ -26,13 +26,13 @@ _BUCKET, _BYTE, _SIGN = np.uint64(BUCKET), np.uint64(0xFF), np.uint64(1 << 63)
 
 
 @intrinsic
-def at_or_below(context, array, first, x):  # type: ignore[no-untyped-def]
+def at_or_below(context, array, first, x):
     """A bit for each of the eight words array[first …], the first one lowest: set where it is at or below x, unsigned.
 
     Numba does not make vectors of a loop over eight words.
     """
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         word, small = ir.IntType(64), ir.IntType(32)
         eight = ir.VectorType(word, 8)
@@ -47,30 +47,30 @@ def at_or_below(context, array, first, x):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def bits_set(context, word):  # type: ignore[no-untyped-def]
+def bits_set(context, word):
     """How many bits of a word are set."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
 
 
 @inline
-def position(value):  # type: ignore[no-untyped-def]
+def position(value):
     """An integer as a position: in the order of unsigned words."""
     return np.uint64(value) ^ _SIGN
 
 
 @inline
-def slot_of(x, base, shift, slots):  # type: ignore[no-untyped-def]
+def slot_of(x, base, shift, slots):
     """Which of a table's links position x goes by."""
     slot = min((x - base) >> shift, slots) + ONE
     return slot if x >= base else np.uint64(0)
 
 
 @kernel
-def located(tree, links, root, points):  # type: ignore[no-untyped-def]
+def located(tree, links, root, points):
     """The space of each point, in the tree that a link leads to. All is written out: a helper that takes both arrays
     costs as much as a bucket.
     """

@@ -79,7 +79,7 @@ class SegmentTree:
 
 
 @kernel
-def sizes(first, last, nodes):  # type: ignore[no-untyped-def]
+def sizes(first, last, nodes):
     """How many intervals the list of each node of the heap has, and how many all have."""
     size = np.zeros(nodes, np.int32)
     entries = 0
@@ -101,7 +101,7 @@ def sizes(first, last, nodes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def nodes_with_lists(size):  # type: ignore[no-untyped-def]
+def nodes_with_lists(size):
     """`cover` and `record`; and for each node of the heap, where its list is to be filled.
 
     Nodes are numbered from left to right, those above between those below: a way up stays in few cache lines.
@@ -138,7 +138,7 @@ def nodes_with_lists(size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill(first, last, numbers, record, place, entries):  # type: ignore[no-untyped-def]
+def fill(first, last, numbers, record, place, entries):
     """The lists; `place` is moved on."""
     number = np.empty(entries, np.int32)
     for i in range(len(first)):
@@ -158,7 +158,7 @@ def fill(first, last, numbers, record, place, entries):  # type: ignore[no-untyp
 
 
 @kernel
-def counted(cover, record, leaf):  # type: ignore[no-untyped-def]
+def counted(cover, record, leaf):
     leaves = np.uint64(len(cover))
     count = np.empty(len(leaf), np.int64)
     for p in range(len(leaf)):
@@ -168,7 +168,7 @@ def counted(cover, record, leaf):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def listed(cover, record, number, leaf, offsets):  # type: ignore[no-untyped-def]
+def listed(cover, record, number, leaf, offsets):
     leaves = np.uint64(len(cover))
     found = np.empty(offsets[-1], np.int32)
     at = np.uint64(0)

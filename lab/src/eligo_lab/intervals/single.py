@@ -205,7 +205,7 @@ class PsTree:
 
 
 @kernel
-def swept(low, high, by_low, by_high):  # type: ignore[no-untyped-def]
+def swept(low, high, by_low, by_high):
     """The spaces of intervals that are given with their order by either bound: where each begins, how many intervals
     cover it, how many bounds lie where it begins; and the first and the last space of each interval.
     """
@@ -241,7 +241,7 @@ def swept(low, high, by_low, by_high):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def lay_out(d, numbers, low, high, begin, count, first, last, starts, k):  # type: ignore[no-untyped-def]
+def lay_out(d, numbers, low, high, begin, count, first, last, starts, k):
     """Windows, lists and inner nodes of spaces and intervals."""
     n, t = len(numbers), d.pools
     for i in range(n):
@@ -252,7 +252,7 @@ def lay_out(d, numbers, low, high, begin, count, first, last, starts, k):  # typ
 
 
 @kernel
-def listed(d, spaces, offsets):  # type: ignore[no-untyped-def]
+def listed(d, spaces, offsets):
     """The numbers of the intervals that cover each space, and one more word."""
     words, halves, owner, rank, window = d.pools.words, d.pools.halves, d.owner, d.rank, d.window
     found = np.empty(offsets[-1] + 1, np.int32)  # one more: what does not cover is written there, and written over
@@ -290,7 +290,7 @@ def listed(d, spaces, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def listed_in_order(words, o, ends, spaces, rank, found, at):  # type: ignore[no-untyped-def]
+def listed_in_order(words, o, ends, spaces, rank, found, at):
     """Of a window's ends, which are in order, those from its beginning on and those up to its end that cover a rank;
     where the next number goes, and where the other ends begin.
     """

@@ -52,51 +52,51 @@ make_handle = handle("WindowsHandle", FIELDS)
 
 
 @inline
-def window_of(d, s):  # type: ignore[no-untyped-def]
+def window_of(d, s):
     return np.int64(d.owner[s >> 4])
 
 
 @inline
-def next_window(d, v):  # type: ignore[no-untyped-def]
+def next_window(d, v):
     return lower(d.window[4 * v + LISTS])
 
 
 @inline
-def spaces_in(d, v):  # type: ignore[no-untyped-def]
+def spaces_in(d, v):
     return d.window[4 * v + RUN] & 0x3_FFFF
 
 
 @inline
-def numbers_of(d, v):  # type: ignore[no-untyped-def]
+def numbers_of(d, v):
     """The first of a window's numbers, and one behind the last."""
     run = d.window[4 * v + RUN]
     return run >> 32, (run >> 32) + (run >> 18 & 0x3FFF) * 16
 
 
 @inline
-def room_of(ends, through):  # type: ignore[no-untyped-def]
+def room_of(ends, through):
     """Words of the block of lists so long."""
     words = ends + (through + 1) // 2
     return heap_words(heap_class(words)) if words else np.int64(0)
 
 
 @inline
-def end_entry(number, first, last):  # type: ignore[no-untyped-def]
+def end_entry(number, first, last):
     return np.int64(number) << 32 | first << 16 | (last - first)
 
 
 @inline
-def first_rank(entry):  # type: ignore[no-untyped-def]
+def first_rank(entry):
     return entry >> 16 & 0xFFFF
 
 
 @inline
-def last_rank(entry):  # type: ignore[no-untyped-def]
+def last_rank(entry):
     return (entry >> 16 & 0xFFFF) + (entry & 0xFFFF)
 
 
 @inline
-def order_of(entry, spaces):  # type: ignore[no-untyped-def]
+def order_of(entry, spaces):
     """What ends are sorted by in a window of so many spaces."""
     if first_rank(entry) == 0:
         return spaces - 1 - last_rank(entry)
@@ -104,7 +104,7 @@ def order_of(entry, spaces):  # type: ignore[no-untyped-def]
 
 
 @inline
-def up_to(words, o, ends, spaces, most):  # type: ignore[no-untyped-def]
+def up_to(words, o, ends, spaces, most):
     """How many of a window's ends come up to an order; they are sorted."""
     low, high = np.int64(0), np.int64(ends)
     while low < high:
@@ -117,7 +117,7 @@ def up_to(words, o, ends, spaces, most):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sort_ends(words, o, ends, spaces):  # type: ignore[no-untyped-def]
+def sort_ends(words, o, ends, spaces):
     order = np.empty(ends, np.int64)
     for i in range(ends):
         order[i] = order_of(words[o + i], spaces) << 32 | i
@@ -128,7 +128,7 @@ def sort_ends(words, o, ends, spaces):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def resize(d, v, ends, through):  # type: ignore[no-untyped-def]
+def resize(d, v, ends, through):
     """Make a window's lists so long; where its block begins and ends. Blocks are never larger than they have to be."""
     t = d.pools
     words, halves, at = t.words, t.halves, 4 * v
@@ -149,7 +149,7 @@ def resize(d, v, ends, through):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_end(d, v, entry):  # type: ignore[no-untyped-def]
+def put_end(d, v, entry):
     words, spaces = d.pools.words, spaces_in(d, v)
     ends = upper(d.window[4 * v + SIZES])
     o, _ = resize(d, v, ends + 1, lower(d.window[4 * v + SIZES]))
@@ -162,7 +162,7 @@ def put_end(d, v, entry):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def take_end(d, v, number):  # type: ignore[no-untyped-def]
+def take_end(d, v, number):
     words, o, ends = d.pools.words, 2 * upper(d.window[4 * v + LISTS]), upper(d.window[4 * v + SIZES])
     i = o
     while words[i] >> 32 != number:
@@ -173,14 +173,14 @@ def take_end(d, v, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_through(d, v, number):  # type: ignore[no-untyped-def]
+def put_through(d, v, number):
     ends, through = upper(d.window[4 * v + SIZES]), lower(d.window[4 * v + SIZES])
     _, stop = resize(d, v, ends, through + 1)
     d.pools.halves[2 * stop - 1 - through] = number
 
 
 @kernel
-def take_through(d, v, number):  # type: ignore[no-untyped-def]
+def take_through(d, v, number):
     halves, ends, through = d.pools.halves, upper(d.window[4 * v + SIZES]), lower(d.window[4 * v + SIZES])
     i = 2 * (2 * upper(d.window[4 * v + LISTS]) + room_of(ends, through)) - through
     last = i
@@ -191,7 +191,7 @@ def take_through(d, v, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def move_lists(d, words, heads):  # type: ignore[no-untyped-def]
+def move_lists(d, words, heads):
     """Put the blocks of all windows into another heap."""
     v = window_of(d, space_at(d.pools, LINE, np.uint64(0)))
     while v >= 0:

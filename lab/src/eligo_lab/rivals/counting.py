@@ -111,7 +111,7 @@ class Counting(ArrayIndex):
 
 
 @kernel
-def count_needs(offsets, items, flags):  # type: ignore[no-untyped-def]
+def count_needs(offsets, items, flags):
     """How many predicates each conjunction needs, and the conjunctions of each predicate."""
     conjunctions = len(offsets) - 1
     need = np.zeros(conjunctions, np.uint8)
@@ -146,7 +146,7 @@ make_counting_scratch = handle("CountingScratchHandle", ["sight", "left", "stret
 
 
 @inline
-def count_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+def count_event(index, e, event, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
     n = see(e, locate(index.spaces, e, event), sight)

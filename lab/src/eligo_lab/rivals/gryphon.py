@@ -119,7 +119,7 @@ make_gryphon_scratch = handle("GryphonScratchHandle", ["sight", "spot", "stack",
 
 
 @inline
-def follow_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+def follow_event(index, e, event, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     roster, p, sight, found, counters = index.roster, index.predicates, scratch.sight, scratch.found, scratch.counters
     n = see(e, locate(index.spaces, e, event), sight)

@@ -73,7 +73,7 @@ def order_of_tests(conjunctions: Conjunctions) -> tuple[I32, I32]:
 
 
 @kernel
-def sorted_steps(offsets, items, step):  # type: ignore[no-untyped-def]
+def sorted_steps(offsets, items, step):
     """The path of every conjunction: offsets and steps."""
     path_offsets = np.zeros(len(offsets), np.int64)
     path = np.empty(len(items), np.int64)
@@ -98,7 +98,7 @@ def sorted_steps(offsets, items, step):  # type: ignore[no-untyped-def]
 
 
 @inline
-def sort_stretch(key, order, start, stop):  # type: ignore[no-untyped-def]
+def sort_stretch(key, order, start, stop):
     """Sort order[start:stop] by key[start:stop], and these too."""
     if stop - start <= FEW:
         for i in range(start + 1, stop):
@@ -116,7 +116,7 @@ def sort_stretch(key, order, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def grow_tree(path_offsets, path, order, test_code, check_code, check_word, leaf):  # type: ignore[no-untyped-def]
+def grow_tree(path_offsets, path, order, test_code, check_code, check_word, leaf):
     """Sort `order`, conjunctions with a path, into rows, and cut these into nodes, groups and edges.
 
     Also how many steps of its path lead to each row.
@@ -183,7 +183,7 @@ def grow_tree(path_offsets, path, order, test_code, check_code, check_word, leaf
 
 
 @kernel
-def remaining(offsets, items, step, path_offsets, path, order, steps):  # type: ignore[no-untyped-def]
+def remaining(offsets, items, step, path_offsets, path, order, steps):
     """The predicates of every row that the way to it does not guarantee."""
     left_offsets = np.zeros(len(order) + 1, np.int64)
     left = np.empty(len(items), np.int32)
@@ -201,7 +201,7 @@ def remaining(offsets, items, step, path_offsets, path, order, steps):  # type: 
 
 
 @kernel
-def factored(node, group, equal, attributes, space_base):  # type: ignore[no-untyped-def]
+def factored(node, group, equal, attributes, space_base):
     """The root's edges by slot, and its groups by attribute and kind; -1 where there is none."""
     root_equal = np.full(space_base[-1], -1, np.int32)
     root_group = np.full(2 * attributes, -1, np.int32)

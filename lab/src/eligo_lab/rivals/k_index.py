@@ -99,7 +99,7 @@ class KIndex(ArrayIndex):
 
 
 @kernel
-def post_once(offsets, items, attribute, how, slots):  # type: ignore[no-untyped-def]
+def post_once(offsets, items, attribute, how, slots):
     """How each item is posted, the predicate of fewest slots for each attribute; and the size of each conjunction."""
     by_item = np.zeros(len(items), np.uint8)
     size = np.zeros(len(offsets) - 1, np.int32)
@@ -122,7 +122,7 @@ def post_once(offsets, items, attribute, how, slots):  # type: ignore[no-untyped
 
 
 @kernel
-def unposted(offsets, items, by_item, order, rank):  # type: ignore[no-untyped-def]
+def unposted(offsets, items, by_item, order, rank):
     """The predicates of each number that no list tells of, likeliest to fail first."""
     left_offsets = np.zeros(len(order) + 1, np.int32)
     left = np.empty(np.sum(by_item == LEFT_OUT), np.int32)
@@ -151,7 +151,7 @@ make_k_index_scratch = handle("KIndexScratchHandle", ["sight", "place", "front",
 
 
 @inline
-def gather_lists(index, e, n, scratch):  # type: ignore[no-untyped-def]
+def gather_lists(index, e, n, scratch):
     """The event's lists: place[l] = where it stands and ends in the entries that are returned; how many, and whether
     some attribute has several values or a range.
 
@@ -204,7 +204,7 @@ def gather_lists(index, e, n, scratch):  # type: ignore[no-untyped-def]
 
 
 @inline
-def k_index_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+def k_index_event(index, e, event, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
     n = see(e, locate(index.spaces, e, event), sight)
@@ -299,7 +299,7 @@ def k_index_event(index, e, event, scratch, start):  # type: ignore[no-untyped-d
 
 
 @inline
-def skip_to(entries, j, end, target):  # type: ignore[no-untyped-def]
+def skip_to(entries, j, end, target):
     """The first place from j on whose entry is not below the target: by steps that double, then by halves."""
     step = 1
     low = j
@@ -319,7 +319,7 @@ def skip_to(entries, j, end, target):  # type: ignore[no-untyped-def]
 
 
 @inline
-def sort_lists(front, n):  # type: ignore[no-untyped-def]
+def sort_lists(front, n):
     for i in range(1, n):
         entry = front[i]
         j = i

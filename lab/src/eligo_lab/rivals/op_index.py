@@ -142,7 +142,7 @@ make_op_index_scratch = handle(
 
 
 @inline
-def op_match_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+def op_match_event(index, e, event, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
     n = see(e, locate(index.spaces, e, event), sight)

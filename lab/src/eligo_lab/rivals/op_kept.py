@@ -91,13 +91,13 @@ make_kept = handle(
 
 
 @intrinsic
-def move(context, array, source, target, count):  # type: ignore[no-untyped-def]
+def move(context, array, source, target, count):
     """array[target : target + count] = array[source : source + count], which may overlap: the machine's memmove.
 
     A loop that shifts item by item takes several times as long, and shifting is most of what keeping sorted costs.
     """
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         size = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
         cgutils.raw_memmove(
@@ -109,7 +109,7 @@ def move(context, array, source, target, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def largest_partition(k):  # type: ignore[no-untyped-def]
+def largest_partition(k):
     largest = 0
     for p in range(len(k.least)):
         largest = max(largest, k.row_stop[p] - k.row_start[p])
@@ -117,7 +117,7 @@ def largest_partition(k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def insert_all(k, first, stop):  # type: ignore[no-untyped-def]
+def insert_all(k, first, stop):
     spaces, p = k.spaces, k.predicates
     attributes = len(k.least)
     for c in range(first, stop):
@@ -166,7 +166,7 @@ def insert_all(k, first, stop):  # type: ignore[no-untyped-def]
 
 
 @inline
-def new_row(k, partition):  # type: ignore[no-untyped-def]
+def new_row(k, partition):
     """A row at the end of a partition."""
     start, stop = k.row_start[partition], k.row_stop[partition]
     if stop == k.row_room[partition]:
@@ -183,7 +183,7 @@ def new_row(k, partition):  # type: ignore[no-untyped-def]
 
 
 @inline
-def new_roster_row(k, c):  # type: ignore[no-untyped-def]
+def new_roster_row(k, c):
     """A row of the roster for what is not counted of a conjunction, the likeliest to fail first."""
     roster = k.roster
     row = k.used[ROSTER_ROWS]
@@ -219,7 +219,7 @@ def new_roster_row(k, c):  # type: ignore[no-untyped-def]
 
 
 @inline
-def find_list(k, pivot, key):  # type: ignore[no-untyped-def]
+def find_list(k, pivot, key):
     """The list of a key in a partition; where there is none, a new one in its place."""
     list_key = k.list_key
     low, high = k.list_start[pivot], k.list_stop[pivot]
@@ -253,7 +253,7 @@ def find_list(k, pivot, key):  # type: ignore[no-untyped-def]
 
 
 @inline
-def put(k, pivot, key, operand, high, row):  # type: ignore[no-untyped-def]
+def put(k, pivot, key, operand, high, row):
     """An entry into its list, in its place."""
     shape = key & ((1 << SHAPE_BITS) - 1)
     at = 4 * find_list(k, pivot, key)

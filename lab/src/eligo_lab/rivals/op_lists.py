@@ -55,7 +55,7 @@ def build_listing(conjunctions: Conjunctions) -> Listing:
 
 
 @kernel
-def listable(attribute, leads, flags, run_offsets, run_low, run_high, space_count):  # type: ignore[no-untyped-def]
+def listable(attribute, leads, flags, run_offsets, run_low, run_high, space_count):
     """How each predicate is listed.
 
     Not where an absent attribute or a pattern has a say. Nor lists of values that most values satisfy (`!=`, `not
@@ -78,7 +78,7 @@ def listable(attribute, leads, flags, run_offsets, run_low, run_high, space_coun
 
 
 @inline
-def shape_of(low, high, boolean_base, time_base, string_base, space_count):  # type: ignore[no-untyped-def]
+def shape_of(low, high, boolean_base, time_base, string_base, space_count):
     """The list of a run of one attribute."""
     if low == high:
         return EQUAL
@@ -98,13 +98,13 @@ def shape_of(low, high, boolean_base, time_base, string_base, space_count):  # t
 
 
 @inline
-def from_above(shape):  # type: ignore[no-untyped-def]
+def from_above(shape):
     """Whether the operand is the negated end of the run, rather than its start."""
     return BELOW <= shape <= STRING_BELOW
 
 
 @inline
-def shapes_at(space, boolean_base, time_base, string_base):  # type: ignore[no-untyped-def]
+def shapes_at(space, boolean_base, time_base, string_base):
     """A bit for each shape whose entries a value in this space may satisfy."""
     shapes = 1 << EQUAL | 1 << BELOW | 1 << ABOVE | 1 << BETWEEN
     if space < boolean_base:
@@ -117,7 +117,7 @@ def shapes_at(space, boolean_base, time_base, string_base):  # type: ignore[no-u
 
 
 @inline
-def run_start(shape, operand, time_base, string_base):  # type: ignore[no-untyped-def]
+def run_start(shape, operand, time_base, string_base):
     """The first space of an entry of any shape but BETWEEN."""
     if shape == BELOW:
         return 0
@@ -129,7 +129,7 @@ def run_start(shape, operand, time_base, string_base):  # type: ignore[no-untype
 
 
 @inline
-def run_end(shape, operand, boolean_base, string_base, space_count):  # type: ignore[no-untyped-def]
+def run_end(shape, operand, boolean_base, string_base, space_count):
     """The last space of an entry of any shape but BETWEEN."""
     if from_above(shape):
         return -operand
@@ -143,7 +143,7 @@ def run_end(shape, operand, boolean_base, string_base, space_count):  # type: ig
 
 
 @kernel
-def pivots(offsets, items, attribute, leads, how, attributes):  # type: ignore[no-untyped-def]
+def pivots(offsets, items, attribute, leads, how, attributes):
     """Partition, number of counted predicates and number of their attributes, of each conjunction.
 
     The pivot is the rarest attribute that can lead to the conjunction. Partitions: the pivot itself; attributes +
@@ -178,7 +178,7 @@ def pivots(offsets, items, attribute, leads, how, attributes):  # type: ignore[n
 
 
 @kernel
-def sorted_lists(  # type: ignore[no-untyped-def]
+def sorted_lists(
     offsets, items, attribute, how, run_offsets, run_low, run_high, boolean_base, time_base, string_base, space_count,
     order, row_start, row_stop,
 ):  # fmt: skip
@@ -247,7 +247,7 @@ def sorted_lists(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def left_over(offsets, items, how, order, always):  # type: ignore[no-untyped-def]
+def left_over(offsets, items, how, order, always):
     """The rows with predicates that are not counted, and these; rows from `always` on are there in any case."""
     rows = np.empty(len(order), np.int32)
     left_offsets = np.zeros(len(order) + 1, np.int64)

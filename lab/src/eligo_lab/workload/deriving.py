@@ -156,7 +156,7 @@ def joined(parts: list[Draft], places: list[I64]) -> Draft:
 
 
 @kernel
-def draw_attributes(rng, popularity, offsets):  # type: ignore[no-untyped-def]
+def draw_attributes(rng, popularity, offsets):
     """For every base that many different attributes, each draw by popularity among those that are left.
 
     A tree of partial sums (Fenwick's) finds the drawn one and takes its weight out in log n steps, so that a few
@@ -209,7 +209,7 @@ def draw_attributes(rng, popularity, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def derive_rules(  # type: ignore[no-untyped-def]
+def derive_rules(
     rng, base_offsets, base_attribute, base_value, base, offsets, equality, wider, cardinality, range_size, set_size
 ):
     """Attribute, operator, operand offsets and operands of rules derived as drawn at the top of this file."""

@@ -157,7 +157,7 @@ _REASONS = (
 
 
 @kernel
-def first_fault(  # type: ignore[no-untyped-def]
+def first_fault(
     attribute, operator, operand_offsets, operand, conjunction_offsets, tree_offsets, tree, textual, strings
 ):
     """The first broken invariant as a place in _FAULTS, 0 for none, and where it is."""

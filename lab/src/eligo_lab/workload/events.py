@@ -134,7 +134,7 @@ def match_probability(draft: Draft, events: EventDraft, most: int = _SAMPLE) -> 
 
 
 @kernel
-def count_matches(  # type: ignore[no-untyped-def]
+def count_matches(
     tree_offsets, tree, conjunction_offsets, attribute, operator, operand_offsets, operand, columns, holder_offsets,
     holders, held, own,
 ):  # fmt: skip

@@ -34,12 +34,12 @@ def grams(strings: pa.Array) -> EventDraft:
 
 
 @inline
-def is_letter(byte):  # type: ignore[no-untyped-def]
+def is_letter(byte):
     return (byte >= 97 and byte <= 122) or (byte >= 65 and byte <= 90)
 
 
 @kernel
-def pairs_of(data, offsets):  # type: ignore[no-untyped-def]
+def pairs_of(data, offsets):
     """Offsets, attributes and values of the pairs of all strings."""
     strings = len(offsets) - 1
     room = offsets[strings] - offsets[0]

@@ -147,7 +147,7 @@ def _beginnings(rng: np.random.Generator, offsets: I64, events: int) -> I64:
 
 
 @kernel
-def draw_queries(rng, wanted, frequent, weights, attribute, attributes, tries):  # type: ignore[no-untyped-def]
+def draw_queries(rng, wanted, frequent, weights, attribute, attributes, tries):
     """For every query that many words with different attributes."""
     offsets = np.zeros(len(wanted) + 1, np.int64)
     query = np.empty(wanted.sum(), np.int64)
@@ -169,7 +169,7 @@ def draw_queries(rng, wanted, frequent, weights, attribute, attributes, tries): 
 
 
 @kernel
-def read_passages(beginnings, wanted, words, attribute, attributes):  # type: ignore[no-untyped-def]
+def read_passages(beginnings, wanted, words, attribute, attributes):
     """For every passage its first words with different attributes, that many; the text goes round."""
     offsets = np.zeros(len(wanted) + 1, np.int64)
     found = np.empty(wanted.sum(), np.int64)

@@ -91,7 +91,7 @@ def _ordered(operand: I64) -> I64:
 
 
 @kernel
-def same_predicates(attribute, operator, offsets, operand):  # type: ignore[no-untyped-def]
+def same_predicates(attribute, operator, offsets, operand):
     """For every predicate the first one that equals it."""
     n = len(attribute)
     size = 16
@@ -127,7 +127,7 @@ def same_predicates(attribute, operator, offsets, operand):  # type: ignore[no-u
 
 
 @kernel
-def run_counts(operator, textual, offsets, operand, texts):  # type: ignore[no-untyped-def]
+def run_counts(operator, textual, offsets, operand, texts):
     """How many runs each predicate's set has."""
     counts = np.ones(len(operator), np.int64)
     for p in range(len(operator)):
@@ -144,7 +144,7 @@ def run_counts(operator, textual, offsets, operand, texts):  # type: ignore[no-u
 
 
 @kernel
-def write_runs(operator, textual, offsets, operand, ordered, texts, run_offsets):  # type: ignore[no-untyped-def]
+def write_runs(operator, textual, offsets, operand, ordered, texts, run_offsets):
     """The cuts of every run: low kind, key, key2, then high.
 
     Even places of `cut_*` are low ends and odd ones high ends, so that a complement only begins one place earlier.

@@ -157,7 +157,7 @@ def _solved(function: Callable[[float], float], wanted: float, low: float, high:
 
 
 @kernel
-def draw_predicates(rng, attribute, kinds, counts, start, shares, operators):  # type: ignore[no-untyped-def]
+def draw_predicates(rng, attribute, kinds, counts, start, shares, operators):
     """Operator, operand offsets and operands of a predicate on each of the attributes; `shares` begins with power."""
     operator = np.empty(len(attribute), np.uint8)
     offsets = np.zeros(len(attribute) + 1, np.int64)

@@ -232,7 +232,7 @@ def _check(
 
 
 @kernel
-def draw_values(rng, attribute, value_offsets, cumulative):  # type: ignore[no-untyped-def]
+def draw_values(rng, attribute, value_offsets, cumulative):
     """A value of each of the attributes, by its frequency."""
     value = np.empty(len(attribute), np.int64)
     for i in range(len(attribute)):
@@ -242,7 +242,7 @@ def draw_values(rng, attribute, value_offsets, cumulative):  # type: ignore[no-u
 
 
 @kernel
-def draw_predicates(rng, attribute, may_exclude, value_offsets, cumulative):  # type: ignore[no-untyped-def]
+def draw_predicates(rng, attribute, may_exclude, value_offsets, cumulative):
     """Operator, operand offsets and operands of a predicate on each of the attributes."""
     operator = np.empty(len(attribute), np.uint8)
     offsets = np.zeros(len(attribute) + 1, np.int64)

@@ -105,7 +105,7 @@ def titles(rng: np.random.Generator, lines: pa.Array, n: int) -> pa.Array:
 
 
 @kernel
-def chains(rng, n, most, words, offsets, ends, places, word_offsets):  # type: ignore[no-untyped-def]
+def chains(rng, n, most, words, offsets, ends, places, word_offsets):
     """Words of n random walks: from a word to the one behind it in a random place where it occurs."""
     chained = np.empty(n * most, np.int64)
     chain_offsets = np.zeros(n + 1, np.int64)

@@ -74,7 +74,7 @@ def _room(draft: Draft, lengths: I64, names: int) -> int:
 
 
 @kernel
-def write_rules(  # type: ignore[no-untyped-def]
+def write_rules(
     tree_offsets, tree, conjunction_offsets, attribute, operator, operand_offsets, operand, textual, pieces, starts,
     data, ends,
 ):  # fmt: skip

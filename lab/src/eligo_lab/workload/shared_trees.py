@@ -127,14 +127,14 @@ def filled(
 
 
 @inline
-def pooled(rng, level, starts, sums, places):  # type: ignore[no-untyped-def]
+def pooled(rng, level, starts, sums, places):
     """A node of that level, from its pool."""
     first = places[level]
     return starts[level] + drawn(sums, first, places[level + 1], rng.random()) - first
 
 
 @inline
-def nested_level(rng, lowest, highest):  # type: ignore[no-untyped-def]
+def nested_level(rng, lowest, highest):
     """A level from `lowest` up in steps of two, most often the lowest."""
     level = lowest
     while level + 2 <= highest and rng.random() >= _NEAR:
@@ -143,7 +143,7 @@ def nested_level(rng, lowest, highest):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shape_roots(rng, levels, repeated, used):  # type: ignore[no-untyped-def]
+def shape_roots(rng, levels, repeated, used):
     """Roots as level · 2³² + number, or -1 - level for one of the pool."""
     roots = np.empty(len(levels), np.int64)
     for r in range(len(levels)):
@@ -157,7 +157,7 @@ def shape_roots(rng, levels, repeated, used):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shape_children(rng, level, many, fresh, used):  # type: ignore[no-untyped-def]
+def shape_children(rng, level, many, fresh, used):
     """Children of all nodes of a level, as in `shape_roots`; the first is a level below."""
     children = np.empty(many.sum(), np.int64)
     is_or = (level & 1) == 1
@@ -189,9 +189,7 @@ def numbered(place: I64, starts: I64) -> I64:
 
 
 @kernel
-def draw_children(  # type: ignore[no-untyped-def]
-    rng, first, stop, is_or, offsets, planned, child, same, starts, sums, places, leaf_offsets, leaf
-):
+def draw_children(rng, first, stop, is_or, offsets, planned, child, same, starts, sums, places, leaf_offsets, leaf):
     """Fill in the children of the nodes first … stop, different and in normal form; whether that could be done."""
     leaves = starts[1]
     for n in range(first, stop):
@@ -236,7 +234,7 @@ def draw_children(  # type: ignore[no-untyped-def]
 
 
 @inline
-def absorbs(one, other, leaves, offsets, child, leaf_offsets, leaf):  # type: ignore[no-untyped-def]
+def absorbs(one, other, leaves, offsets, child, leaf_offsets, leaf):
     """Whether, in an OR, `one` is a lone predicate that the conjunction of `other` has, or could be merged with it."""
     if one >= leaves or leaf_offsets[one + 1] - leaf_offsets[one] != 1:
         return False
@@ -254,7 +252,7 @@ def absorbs(one, other, leaves, offsets, child, leaf_offsets, leaf):  # type: ig
 
 
 @inline
-def shares_predicate(own, nested, leaves, offsets, child, leaf_offsets, leaf):  # type: ignore[no-untyped-def]
+def shares_predicate(own, nested, leaves, offsets, child, leaf_offsets, leaf):
     """Whether, in an AND, its conjunction has a lone predicate of the OR `nested`."""
     for i in range(offsets[nested], offsets[nested + 1]):
         other = child[i]
@@ -268,7 +266,7 @@ def shares_predicate(own, nested, leaves, offsets, child, leaf_offsets, leaf):  
 
 
 @kernel
-def draw_roots(rng, planned, same, starts, sums, places):  # type: ignore[no-untyped-def]
+def draw_roots(rng, planned, same, starts, sums, places):
     roots = np.empty(len(planned), np.int32)
     for r in range(len(planned)):
         plan = planned[r]
@@ -277,7 +275,7 @@ def draw_roots(rng, planned, same, starts, sums, places):  # type: ignore[no-unt
 
 
 @kernel
-def reached(offsets, child, roots):  # type: ignore[no-untyped-def]
+def reached(offsets, child, roots):
     """Whether a node is a root or below one. Children stand before their parents."""
     marked = np.zeros(len(offsets) - 1, np.bool_)
     for root in roots:
@@ -290,7 +288,7 @@ def reached(offsets, child, roots):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def tree_sizes(offsets, child, leaves):  # type: ignore[no-untyped-def]
+def tree_sizes(offsets, child, leaves):
     """By node, how many tokens its tree has."""
     size = np.ones(len(offsets) - 1, np.int64)
     for n in range(leaves, len(size)):
@@ -300,7 +298,7 @@ def tree_sizes(offsets, child, leaves):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def written(offsets, child, level, roots, tree_offsets):  # type: ignore[no-untyped-def]
+def written(offsets, child, level, roots, tree_offsets):
     """The trees of the roots in prefix order."""
     tokens = np.empty(tree_offsets[-1], np.int32)
     waiting = np.empty(4 * 256, np.int32)  # at most four children a node, and levels are numbered by a byte

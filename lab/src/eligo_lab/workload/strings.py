@@ -213,7 +213,7 @@ def _check(name: str, asked: _Asked) -> None:
 
 
 @kernel
-def quoted(rng, wanted, pair_offsets, pair_attribute, pair_value, attributes):  # type: ignore[no-untyped-def]
+def quoted(rng, wanted, pair_offsets, pair_attribute, pair_value, attributes):
     """For every base that many pairs with different attributes, of random strings one after another."""
     offsets = np.zeros(len(wanted) + 1, np.int64)
     offsets[1:] = np.cumsum(wanted)

@@ -21,7 +21,7 @@ BLOCK = 8  # words that one pass evaluates; rows of `truth` are a multiple of it
 
 
 @inline
-def drawn(cumulative, first, last, point):  # type: ignore[no-untyped-def]
+def drawn(cumulative, first, last, point):
     """The first place in [first, last) whose cumulative share is above `point`."""
     low, high = first, last - 1
     while low < high:
@@ -34,7 +34,7 @@ def drawn(cumulative, first, last, point):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def grow_trees(rng, rules, top, minimum, maximum, cumulative):  # type: ignore[no-untyped-def]
+def grow_trees(rng, rules, top, minimum, maximum, cumulative):
     """Trees as §5.1 grows them: tokens and offsets. cumulative[k] is the probability of at most k children.
 
     Roots have the depth `top`, 0 for whole rules; nodes of even depth are ANDs, of odd depth ORs. A node above the
@@ -71,7 +71,7 @@ def grow_trees(rng, rules, top, minimum, maximum, cumulative):  # type: ignore[n
 
 
 @kernel
-def leaves_that_must_fail(rng, tokens, offsets):  # type: ignore[no-untyped-def]
+def leaves_that_must_fail(rng, tokens, offsets):
     """For every conjunction, whether it has to be false so that no tree can be true.
 
     An AND fails by one of its children, drawn here; an OR only by all. So as few leaves as possible are touched.
@@ -102,7 +102,7 @@ def leaves_that_must_fail(rng, tokens, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def draw_attributes(rng, conjunction_offsets, targeted, lengths, shunned):  # type: ignore[no-untyped-def]
+def draw_attributes(rng, conjunction_offsets, targeted, lengths, shunned):
     """Attributes, list lengths and exclusions of all predicates; none twice in a conjunction (§5.1)."""
     n = conjunction_offsets[-1]
     attribute = np.empty(n, np.int32)
@@ -132,7 +132,7 @@ def draw_attributes(rng, conjunction_offsets, targeted, lengths, shunned):  # ty
 
 
 @kernel
-def draw_targets(rng, attribute, operand_offsets, value_offsets, cumulative):  # type: ignore[no-untyped-def]
+def draw_targets(rng, attribute, operand_offsets, value_offsets, cumulative):
     """Distinct values for each predicate, by p_attribute(target), ascending; numbered over all attributes."""
     operand = np.empty(operand_offsets[-1], np.int64)
     for p in range(len(attribute)):
@@ -153,7 +153,7 @@ def draw_targets(rng, attribute, operand_offsets, value_offsets, cumulative):  #
 
 
 @kernel
-def truth_of_events(value, value_offsets, words):  # type: ignore[no-untyped-def]
+def truth_of_events(value, value_offsets, words):
     """The rows `truth` and `known` of events; value[a, e] is a value's number, -1 where it is not known."""
     attributes, events = value.shape
     truth = np.zeros((value_offsets[-1], words), np.uint64)
@@ -169,7 +169,7 @@ def truth_of_events(value, value_offsets, words):  # type: ignore[no-untyped-def
 
 
 @inline
-def ones(word):  # type: ignore[no-untyped-def]
+def ones(word):
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -177,9 +177,7 @@ def ones(word):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_matches(  # type: ignore[no-untyped-def]
-    attribute, excludes, operand_offsets, operand, conjunction_offsets, tree_offsets, tree, truth, known
-):
+def count_matches(attribute, excludes, operand_offsets, operand, conjunction_offsets, tree_offsets, tree, truth, known):
     """For every rule, how many of the events make it true."""
     rules = len(tree_offsets) - 1
     words = truth.shape[1]
@@ -233,7 +231,7 @@ def count_matches(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def with_paths(tokens, offsets, chosen, path_tokens, path_offsets):  # type: ignore[no-untyped-def]
+def with_paths(tokens, offsets, chosen, path_tokens, path_offsets):
     """Each rule ANDed with path trees: chosen[r, h] is the number of one, -1 for none.
 
     The root is an AND or a single conjunction; the paths become its last children.
@@ -273,7 +271,7 @@ def with_paths(tokens, offsets, chosen, path_tokens, path_offsets):  # type: ign
 
 
 @kernel
-def draw_paths(rng, rules, hops, shared, popularity):  # type: ignore[no-untyped-def]
+def draw_paths(rng, rules, hops, shared, popularity):
     """For every rule the different paths that it is ANDed with, all -1 where it has none."""
     chosen = np.full((rules, hops), -1, np.int64)
     for r in range(rules):

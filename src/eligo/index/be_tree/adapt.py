@@ -64,7 +64,7 @@ CAPACITIES = ((0.005, 200), (0.05, 400), (2.0, 800))  # below which match probab
 
 
 @inline
-def way_to(t, c):  # type: ignore[no-untyped-def]
+def way_to(t, c):
     """The key of the root's p-node on the way to a c-node, -1: it is the root; and how many p-nodes there are."""
     cluster, partition = t.cluster, t.partition
     key, levels = np.int64(-1), np.int64(0)
@@ -77,7 +77,7 @@ def way_to(t, c):  # type: ignore[no-untyped-def]
 
 
 @inline
-def present_score(t, at, key):  # type: ignore[no-untyped-def]
+def present_score(t, at, key):
     """What the key that a row lies below scores for it; 1 in the root's l-node, which every event looks at."""
     words = t.words
     score = 1.0
@@ -91,7 +91,7 @@ def present_score(t, at, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def move_row(t, conjunction, carry):  # type: ignore[no-untyped-def]
+def move_row(t, conjunction, carry):
     """Take the row of a conjunction out and insert it anew."""
     words = t.words
     at = find_row(t, conjunction)
@@ -102,7 +102,7 @@ def move_row(t, conjunction, carry):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def begin_cluster(t, c, key, levels):  # type: ignore[no-untyped-def]
+def begin_cluster(t, c, key, levels):
     """What an l-node has cost since the walk was last here; whether to recycle it."""
     cluster, state = t.cluster, t.state
     events = state[BEGAN] - state[BEGAN_BEFORE]
@@ -118,7 +118,7 @@ def begin_cluster(t, c, key, levels):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def end_round(t):  # type: ignore[no-untyped-def]
+def end_round(t):
     """Correct the ranks of attributes by what they cost, let old events count less, and choose max_cap."""
     state, seen, trust, expected, wasted = t.state, t.seen, t.trust, t.expected, t.wasted
     events = state[BEGAN] - state[BEGAN_BEFORE]
@@ -145,7 +145,7 @@ def end_round(t):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def choose_rows(t, c, chosen):  # type: ignore[no-untyped-def]
+def choose_rows(t, c, chosen):
     """The conjunctions of an l-node that should be inserted anew, as far as there is room for them; how many.
 
     Of a large l-node a part, another one each round; and few of them, because to find one takes long.
@@ -175,7 +175,7 @@ def choose_rows(t, c, chosen):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def adjust_tree(t, effort, chosen, carry):  # type: ignore[no-untyped-def]
+def adjust_tree(t, effort, chosen, carry):
     """Go on with the walk for about so many rows, as long as there is room; whether a round was finished.
 
     An l-node is gone through whole, and what that is more than the effort is made up for the next times.

@@ -25,7 +25,7 @@ from eligo.jit import inline, kernel
 
 
 @inline
-def block_class(size):  # type: ignore[no-untyped-def]
+def block_class(size):
     """The class of the smallest block that holds so many words: 16, 24, 32, 48, 64, 96 …"""
     k, room = 0, 16
     while room < size:
@@ -35,12 +35,12 @@ def block_class(size):  # type: ignore[no-untyped-def]
 
 
 @inline
-def class_words(k):  # type: ignore[no-untyped-def]
+def class_words(k):
     return 16 << (k >> 1) if k & 1 == 0 else 24 << (k >> 1)
 
 
 @kernel
-def new_block(t, size):  # type: ignore[no-untyped-def]
+def new_block(t, size):
     k = block_class(size)
     at = t.free_block[k]
     if at >= 0:
@@ -53,7 +53,7 @@ def new_block(t, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def free_block(t, at, room):  # type: ignore[no-untyped-def]
+def free_block(t, at, room):
     k = block_class(room)
     t.words[at] = t.free_block[k]
     t.free_block[k] = at
@@ -61,7 +61,7 @@ def free_block(t, at, room):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def change_block(t, c, size):  # type: ignore[no-untyped-def]
+def change_block(t, c, size):
     """Give a c-node's rows a block for so many words."""
     cluster = t.cluster
     block, used, room = cluster[8 * c + BLOCK], upper(cluster[8 * c + FILL]), lower(cluster[8 * c + FILL])
@@ -78,7 +78,7 @@ def change_block(t, c, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def new_cluster(t, prefix, bits, parent, owner):  # type: ignore[no-untyped-def]
+def new_cluster(t, prefix, bits, parent, owner):
     cluster, state = t.cluster, t.state
     c = state[FREE_CLUSTER]
     if c >= 0:
@@ -99,7 +99,7 @@ def new_cluster(t, prefix, bits, parent, owner):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_cluster(t, c):  # type: ignore[no-untyped-def]
+def drop_cluster(t, c):
     cluster, state = t.cluster, t.state
     if cluster[8 * c + BLOCK] >= 0:
         free_block(t, cluster[8 * c + BLOCK], lower(cluster[8 * c + FILL]))
@@ -111,11 +111,11 @@ def drop_cluster(t, c):  # type: ignore[no-untyped-def]
 
 
 @inline
-def bits_of_cluster(shape):  # type: ignore[no-untyped-def]
+def bits_of_cluster(shape):
     return shape & 0x7F
 
 
 @inline
-def is_open(shape):  # type: ignore[no-untyped-def]
+def is_open(shape):
     """Whether a bucket could still be cut, so that it must not have a p-directory."""
     return shape & 0x7F < ATOMIC and shape & SPLIT == 0

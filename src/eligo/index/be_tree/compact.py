@@ -27,12 +27,12 @@ TRIES = 64  # free blocks of a class that are looked at
 
 
 @inline
-def is_sparse(state):  # type: ignore[no-untyped-def]
+def is_sparse(state):
     return 4 * state[FREE_WORDS] > state[WORDS]
 
 
 @kernel
-def lower_block(t, k, at):  # type: ignore[no-untyped-def]
+def lower_block(t, k, at):
     """Take the lowest of some free blocks of a class out of its list, if it lies below `at`; or -1."""
     words, free = t.words, t.free_block
     best, before_best, before, one = np.int64(at), np.int64(-1), np.int64(-1), free[k]
@@ -53,7 +53,7 @@ def lower_block(t, k, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sink_blocks(t, c):  # type: ignore[no-untyped-def]
+def sink_blocks(t, c):
     """Move the rows and the p-directory of a c-node to free blocks below them."""
     cluster, words = t.cluster, t.words
     block, room = cluster[8 * c + BLOCK], lower(cluster[8 * c + FILL])
@@ -79,7 +79,7 @@ def sink_blocks(t, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cut_off_end(t):  # type: ignore[no-untyped-def]
+def cut_off_end(t):
     """Forget the free blocks behind the last one that is used."""
     cluster, words, free, state = t.cluster, t.words, t.free_block, t.state
     end = np.int64(0)

@@ -41,7 +41,7 @@ from eligo.jit import kernel
 
 
 @kernel
-def find_row(t, conjunction):  # type: ignore[no-untyped-def]
+def find_row(t, conjunction):
     """Where the row of a conjunction lies, or -1."""
     cluster, words = t.cluster, t.words
     if not 0 <= conjunction < t.state[HIGHEST]:
@@ -57,7 +57,7 @@ def find_row(t, conjunction):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def take_row(t, c, at):  # type: ignore[no-untyped-def]
+def take_row(t, c, at):
     """Take the row at a place out of a c-node's l-node."""
     cluster, words, state = t.cluster, t.words, t.state
     block, used = cluster[8 * c + BLOCK], upper(cluster[8 * c + FILL])
@@ -75,7 +75,7 @@ def take_row(t, c, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def move_all(t, c, to):  # type: ignore[no-untyped-def]
+def move_all(t, c, to):
     """Move all rows of one c-node's l-node to another's."""
     at = t.cluster[8 * c + BLOCK]
     end = at + upper(t.cluster[8 * c + FILL])
@@ -85,7 +85,7 @@ def move_all(t, c, to):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fold_partition(t, p):  # type: ignore[no-untyped-def]
+def fold_partition(t, p):
     """Undo a p-node: everything below it goes to the l-node of its c-node."""
     cluster, partition, work = t.cluster, t.partition, t.work
     owner = lower(partition[4 * p + KEY])
@@ -109,20 +109,20 @@ def fold_partition(t, p):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def replace_child(t, parent, old, new):  # type: ignore[no-untyped-def]
+def replace_child(t, parent, old, new):
     children = t.cluster[8 * parent + CHILDREN]
     left, right = upper(children), lower(children)
     t.cluster[8 * parent + CHILDREN] = pair(new, right) if left == old else pair(left, new)
 
 
 @kernel
-def is_plain_leaf(t, c):  # type: ignore[no-untyped-def]
+def is_plain_leaf(t, c):
     cluster = t.cluster
     return cluster[8 * c + SHAPE] & SPLIT == 0 and lower(cluster[8 * c + DIRECTORY]) == 0
 
 
 @kernel
-def tidy(t, c):  # type: ignore[no-untyped-def]
+def tidy(t, c):
     """Go up from a c-node and undo what has become too small."""
     cluster, partition, state = t.cluster, t.partition, t.state
     few = state[MAX_CAP] // 2
@@ -172,7 +172,7 @@ copy_rows = copying(find_row)
 
 
 @kernel
-def mark_rows(t, attributes, strings):  # type: ignore[no-untyped-def]
+def mark_rows(t, attributes, strings):
     """Set what stands at the numbers of the attributes and strings that some row names."""
     cluster, words = t.cluster, t.words
     for c in range(t.state[CLUSTERS]):
@@ -186,7 +186,7 @@ def mark_rows(t, attributes, strings):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def delete_row(t, conjunction):  # type: ignore[no-untyped-def]
+def delete_row(t, conjunction):
     """Delete the row of a conjunction, if it is there, and undo what has become too small."""
     cluster, partition = t.cluster, t.partition
     at = find_row(t, conjunction)
@@ -205,7 +205,7 @@ def delete_row(t, conjunction):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def delete_rows(t, conjunctions, first, stop):  # type: ignore[no-untyped-def]
+def delete_rows(t, conjunctions, first, stop):
     """Delete the rows of conjunctions first … stop-1 of a list."""
     for i in range(first, stop):
         delete_row(t, conjunctions[i])

@@ -22,7 +22,7 @@ from eligo.jit import inline, kernel
 
 
 @inline
-def find_partition(t, c, key):  # type: ignore[no-untyped-def]
+def find_partition(t, c, key):
     """The p-node of a key in a c-node's directory, or -1."""
     if c == 0:
         top = np.int64(t.crown[key]) - 1
@@ -39,7 +39,7 @@ def find_partition(t, c, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def new_partition(t, c, key, top_bits):  # type: ignore[no-untyped-def]
+def new_partition(t, c, key, top_bits):
     """A p-node with an empty top bucket in a c-node's directory."""
     partition, state = t.partition, t.state
     p = state[FREE_PARTITION]
@@ -61,7 +61,7 @@ def new_partition(t, c, key, top_bits):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_entry(t, c, entry):  # type: ignore[no-untyped-def]
+def add_entry(t, c, entry):
     """Append to a c-node's p-directory, whose block is as large as its class."""
     cluster = t.cluster
     at, count = upper(cluster[8 * c + DIRECTORY]), lower(cluster[8 * c + DIRECTORY])
@@ -77,7 +77,7 @@ def add_entry(t, c, entry):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_entry(t, c, key):  # type: ignore[no-untyped-def]
+def drop_entry(t, c, key):
     """Take a key out of a c-node's p-directory."""
     cluster, words = t.cluster, t.words
     at, count = upper(cluster[8 * c + DIRECTORY]), lower(cluster[8 * c + DIRECTORY])
@@ -96,7 +96,7 @@ def drop_entry(t, c, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_partition(t, p):  # type: ignore[no-untyped-def]
+def drop_partition(t, p):
     """Take a p-node whose top bucket is gone out of its directory."""
     partition, slot_key, slot_value = t.partition, t.slot_key, t.slot_value
     key, c = upper(partition[4 * p + KEY]), lower(partition[4 * p + KEY])

@@ -84,7 +84,7 @@ def measure(pools: Pools) -> Measures:
 
 
 @kernel
-def survey(cluster, partition, clusters):  # type: ignore[no-untyped-def]
+def survey(cluster, partition, clusters):
     """Of each c-node rows of its l-node (-1: it is free), rows in all, c-nodes on the way to it; then the most p-nodes
     on a way, and all p-nodes.
     """

@@ -17,7 +17,7 @@ from eligo.jit import kernel
 
 
 @kernel
-def insert_row(t, source, at):  # type: ignore[no-untyped-def]
+def insert_row(t, source, at):
     """InsertBETree from the root, and what follows from it."""
     state = t.state
     note_row(t, source, at, 1)
@@ -29,7 +29,7 @@ def insert_row(t, source, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def insert_rows(t, source, offsets, first, stop):  # type: ignore[no-untyped-def]
+def insert_rows(t, source, offsets, first, stop):
     """Insert rows first … stop-1 of source; the first that it did not, because some pool ran short."""
     for r in range(first, stop):
         if not has_room(t, 4 * row_words(source, offsets[r])):
@@ -39,7 +39,7 @@ def insert_rows(t, source, offsets, first, stop):  # type: ignore[no-untyped-def
 
 
 @kernel
-def foresee_rows(t, source, offsets, first, stop, by):  # type: ignore[no-untyped-def]
+def foresee_rows(t, source, offsets, first, stop, by):
     """Note what rows that will be inserted have, so that even the first of them is placed by it; or forget it again."""
     for r in range(first, stop):
         note_row(t, source, offsets[r], by)

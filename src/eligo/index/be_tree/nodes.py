@@ -168,7 +168,7 @@ class Pools:
 
 
 @inline
-def has_room(t, row):  # type: ignore[no-untyped-def]
+def has_room(t, row):
     """Whether there is room to insert a row, given four times its words: one cascade of cuts makes no more than this.
 
     It makes c-nodes and p-nodes for the rows that it moves and, one below the other, for the checks that these have in
@@ -185,19 +185,19 @@ def has_room(t, row):  # type: ignore[no-untyped-def]
 
 
 @inline
-def unsigned(coordinate):  # type: ignore[no-untyped-def]
+def unsigned(coordinate):
     """A coordinate in the order of unsigned words, whose first bits are a bucket's prefix."""
     return np.uint64(coordinate) ^ np.uint64(1 << 63)
 
 
 @inline
-def within(value, prefix, bits):  # type: ignore[no-untyped-def]
+def within(value, prefix, bits):
     """Whether a value begins with the first bits of a prefix."""
     return bits == 0 or (value ^ np.uint64(prefix)) >> np.uint64(64 - bits) == 0
 
 
 @inline
-def put_slot(slot_key, slot_value, wanted, value):  # type: ignore[no-untyped-def]
+def put_slot(slot_key, slot_value, wanted, value):
     """Whether a place was taken that had never been."""
     mask = np.uint64(len(slot_key) - 1)
     at = mixed(np.uint64(0), wanted) & mask
@@ -210,7 +210,7 @@ def put_slot(slot_key, slot_value, wanted, value):  # type: ignore[no-untyped-de
 
 
 @kernel
-def larger_slots(slot_key, slot_value):  # type: ignore[no-untyped-def]
+def larger_slots(slot_key, slot_value):
     living = 0
     for value in slot_value:
         living += value > 0

@@ -52,7 +52,7 @@ from eligo.jit import inline, kernel
 
 
 @inline
-def is_guaranteed(t, c, source, q):  # type: ignore[no-untyped-def]
+def is_guaranteed(t, c, source, q):
     """Whether the way to a c-node guarantees a check."""
     cluster, partition = t.cluster, t.partition
     key, level = directory_key(source[q]), np.int64(c)
@@ -67,7 +67,7 @@ def is_guaranteed(t, c, source, q):  # type: ignore[no-untyped-def]
 
 
 @inline
-def is_on_way(t, c, attribute):  # type: ignore[no-untyped-def]
+def is_on_way(t, c, attribute):
     """Whether a p-node on the way from the root to a c-node has the attribute."""
     cluster, partition = t.cluster, t.partition
     owner = lower(cluster[8 * c + UP])
@@ -79,7 +79,7 @@ def is_on_way(t, c, attribute):  # type: ignore[no-untyped-def]
 
 
 @inline
-def likeliest_to_fail_first(t, c, first, stop):  # type: ignore[no-untyped-def]
+def likeliest_to_fail_first(t, c, first, stop):
     """Put that one of some plain checks before the others that fewest events satisfy."""
     words = t.words
     best, least = first, 2.0
@@ -96,7 +96,7 @@ def likeliest_to_fail_first(t, c, first, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def write_row(t, c, source, at, to):  # type: ignore[no-untyped-def]
+def write_row(t, c, source, at, to):
     """Write the row source[at:] to words[to:] as a c-node should have it: plain checks in use first, then the rest that
     is in use, then what the way to the c-node guarantees.
     """
@@ -140,7 +140,7 @@ def write_row(t, c, source, at, to):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_row(t, c, source, at):  # type: ignore[no-untyped-def]
+def add_row(t, c, source, at):
     """Append the row source[at:] to a c-node's l-node."""
     cluster = t.cluster
     size = row_words(source, at)
@@ -155,7 +155,7 @@ def add_row(t, c, source, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_bucket(t, top, low, high):  # type: ignore[no-untyped-def]
+def find_bucket(t, top, low, high):
     """InsertCDir (Algorithm 4): the smallest bucket for low … high. Between a bucket and a child that skips halves, a
     bucket is made where the interval is the first to need it; and in a half that was empty, a bucket for all of it.
     """
@@ -196,7 +196,7 @@ def find_bucket(t, top, low, high):  # type: ignore[no-untyped-def]
 
 
 @inline
-def best_partition(t, source, at, c):  # type: ignore[no-untyped-def]
+def best_partition(t, source, at, c):
     """The p-node of a c-node's directory that ranks best for a row, -1: none that is of use; and its score.
 
     At the root also the key that ranks best whether it has a p-node or not, and its score.
@@ -219,7 +219,7 @@ def best_partition(t, source, at, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def place_row(t, source, at, c):  # type: ignore[no-untyped-def]
+def place_row(t, source, at, c):
     """InsertBETree (Algorithm 3) from a c-node down; the c-node that has the row."""
     cluster, partition = t.cluster, t.partition
     while True:

@@ -44,7 +44,7 @@ USELESS = 0.7  # a p-node that more events than this go to spares too little
 
 
 @inline
-def directory_key(code):  # type: ignore[no-untyped-def]
+def directory_key(code):
     """The key of the p-node that a check could lie below, or -1: an absent attribute satisfies it."""
     flags, shape = flags_of(code), shape_of(code)
     if flags & codes.ABSENT_HOLDS:
@@ -57,7 +57,7 @@ def directory_key(code):  # type: ignore[no-untyped-def]
 
 
 @inline
-def is_subsumed(words, q, prefix, bits):  # type: ignore[no-untyped-def]
+def is_subsumed(words, q, prefix, bits):
     """Whether everything that comes to a bucket satisfies the check: the two are the same set (§5)."""
     code = words[q]
     shape = shape_of(code)
@@ -74,19 +74,19 @@ def is_subsumed(words, q, prefix, bits):  # type: ignore[no-untyped-def]
 
 
 @inline
-def common_bits(a, b):  # type: ignore[no-untyped-def]
+def common_bits(a, b):
     """How many first bits two words have in common."""
     return np.int64(64) if a == b else np.int64(leading_zeros(a ^ b))
 
 
 @inline
-def as_number(kind, coordinate):  # type: ignore[no-untyped-def]
+def as_number(kind, coordinate):
     """A coordinate as a number on a scale where equal steps are about equally likely."""
     return float_bits(coordinate) if kind == NUMBER else np.float64(coordinate)
 
 
 @inline
-def share_of(words, q, key, least, most):  # type: ignore[no-untyped-def]
+def share_of(words, q, key, least, most):
     """The share of the values between the lowest and the highest that lie in the home bucket of a check."""
     kind = key & 7
     if kind == ANY or least > most:
@@ -109,7 +109,7 @@ def share_of(words, q, key, least, most):  # type: ignore[no-untyped-def]
 
 
 @inline
-def presence_of(seen, popular, rows, events, explore):  # type: ignore[no-untyped-def]
+def presence_of(seen, popular, rows, events, explore):
     """The chance that an event has a key, as far as known."""
     chance = (seen + PRIOR * popular / max(rows, 1.0)) / (events + PRIOR)
     margin = explore * np.sqrt(chance * (1.0 - min(chance, 1.0)) / (events + PRIOR))
@@ -117,7 +117,7 @@ def presence_of(seen, popular, rows, events, explore):  # type: ignore[no-untype
 
 
 @inline
-def score_of(t, words, q, key):  # type: ignore[no-untyped-def]
+def score_of(t, words, q, key):
     """How often an event will come to the p-node of a check and to its bucket there: less is better."""
     state = t.state
     presence = presence_of(
@@ -128,7 +128,7 @@ def score_of(t, words, q, key):  # type: ignore[no-untyped-def]
 
 
 @inline
-def chance_of(t, code):  # type: ignore[no-untyped-def]
+def chance_of(t, code):
     """The chance that an event satisfies a plain check."""
     key, state = directory_key(code), t.state
     presence = presence_of(
@@ -140,7 +140,7 @@ def chance_of(t, code):  # type: ignore[no-untyped-def]
 
 
 @inline
-def interval_of(words, at, key):  # type: ignore[no-untyped-def]
+def interval_of(words, at, key):
     """Where a row has its check of that key (-1: nowhere), and its interval in unsigned order.
 
     A row may have several on an attribute with several values: the narrowest counts, then the lowest one, in whatever
@@ -162,7 +162,7 @@ def interval_of(words, at, key):  # type: ignore[no-untyped-def]
 
 
 @inline
-def note_row(t, words, at, by):  # type: ignore[no-untyped-def]
+def note_row(t, words, at, by):
     """Note for every key of a row that one expression more, or one less, has it, and the values that it names."""
     popular, least, most = t.popular, t.least, t.most
     q, end = first_check(words, at), at + row_words(words, at)

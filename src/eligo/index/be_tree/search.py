@@ -41,7 +41,7 @@ WATCH = 16  # one event of so many is watched: its attributes, and where its eva
 
 
 @inline
-def event_keys(s, n, keys):  # type: ignore[no-untyped-def]
+def event_keys(s, n, keys):
     """The keys of p-nodes that an event with n attributes may go to; how many."""
     kinds, first, stop, entry_kind, present = s.kind, s.first, s.stop, s.entry_kind, s.present
     m = 0
@@ -63,7 +63,7 @@ def event_keys(s, n, keys):  # type: ignore[no-untyped-def]
 
 
 @inline
-def find_leaves(t, s, m, keys, stack):  # type: ignore[no-untyped-def]
+def find_leaves(t, s, m, keys, stack):
     """MatchBETree and SearchCDir (Algorithms 1 and 2): the c-nodes with rows that an event comes to, at the end of the
     stack, last one first; how many.
     """
@@ -153,7 +153,7 @@ def find_leaves(t, s, m, keys, stack):  # type: ignore[no-untyped-def]
 
 
 @inline
-def search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, counters):  # type: ignore[no-untyped-def]
+def search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, counters):
     """Put the conjunctions that an event satisfies into found from k on; where they end."""
     n = see_keys(e, event, s, len(t.popular) >> 3)
     m = event_keys(s, n, keys)
@@ -177,7 +177,7 @@ def search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, co
 
 
 @inline
-def note_keys(t, m, keys):  # type: ignore[no-untyped-def]
+def note_keys(t, m, keys):
     """Note the keys of an event. Several searches may do so at once, and a count that gets lost does no harm."""
     seen = t.seen
     for i in range(m):
@@ -186,16 +186,14 @@ def note_keys(t, m, keys):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def observe_events(t, e, events, s, keys):  # type: ignore[no-untyped-def]
+def observe_events(t, e, events, s, keys):
     """Note the keys of events that nobody searches for."""
     for event in range(events):
         note_keys(t, event_keys(s, see_keys(e, event, s, len(t.popular) >> 3), keys), keys)
 
 
 @kernel
-def search_many(  # type: ignore[no-untyped-def]
-    t, e, first, stop, s, strings, keys, stack, starts, ends, found, counters, most, offsets
-):
+def search_many(t, e, first, stop, s, strings, keys, stack, starts, ends, found, counters, most, offsets):
     """Events first … stop-1 as far as there is room for `most` conjunctions each; the first event not done."""
     k = 0
     offsets[0] = 0

@@ -37,7 +37,7 @@ from eligo.jit import inline, kernel
 
 
 @kernel
-def move_half(t, c, key, to, bit, side):  # type: ignore[no-untyped-def]
+def move_half(t, c, key, to, bit, side):
     """Move the rows of a bucket that lie in one of its halves to the bucket made for it."""
     cluster = t.cluster
     block, used = cluster[8 * c + BLOCK], upper(cluster[8 * c + FILL])
@@ -55,7 +55,7 @@ def move_half(t, c, key, to, bit, side):  # type: ignore[no-untyped-def]
 
 
 @inline
-def keep_row(t, at, to, size):  # type: ignore[no-untyped-def]
+def keep_row(t, at, to, size):
     """Close the gap before a row that stays; where the next one goes."""
     words = t.words
     if to < at:
@@ -65,7 +65,7 @@ def keep_row(t, at, to, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def left_behind(t, c, used, moved):  # type: ignore[no-untyped-def]
+def left_behind(t, c, used, moved):
     """Say what an l-node has after so many rows have left it."""
     cluster = t.cluster
     cluster[8 * c + FILL] = pair(used, lower(cluster[8 * c + FILL]))
@@ -76,7 +76,7 @@ def left_behind(t, c, used, moved):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def split_bucket(t, b):  # type: ignore[no-untyped-def]
+def split_bucket(t, b):
     """Cut a bucket in halves and move down what one of them encloses; the two buckets, -1 where a half has nothing."""
     cluster, partition = t.cluster, t.partition
     owner = lower(cluster[8 * b + UP])
@@ -109,7 +109,7 @@ def split_bucket(t, b):  # type: ignore[no-untyped-def]
 
 
 @inline
-def vote_of(t, c, at):  # type: ignore[no-untyped-def]
+def vote_of(t, c, at):
     """The key that ranks best for a row of an l-node, of those that have no p-node yet and enough rows there; or -1."""
     words, tally, few = t.words, t.tally, t.state[MIN_SIZE]
     q, end = first_check(words, at), at + row_words(words, at)
@@ -130,7 +130,7 @@ def vote_of(t, c, at):  # type: ignore[no-untyped-def]
 
 
 @inline
-def count_keys(t, block, end, by):  # type: ignore[no-untyped-def]
+def count_keys(t, block, end, by):
     """Count in `tally` how many rows have each key; `by` 0 clears it again."""
     words, tally = t.words, t.tally
     at = block
@@ -145,7 +145,7 @@ def count_keys(t, block, end, by):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def partition_leaf(t, c):  # type: ignore[no-untyped-def]
+def partition_leaf(t, c):
     """One step of SpacePartitioning (Algorithm 5): a p-node for the best attribute, and its expressions below it.
 
     The new top bucket, or -1: no attribute occurs often enough, and the l-node is allowed to be larger.
@@ -189,7 +189,7 @@ def partition_leaf(t, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def settle(t, c):  # type: ignore[no-untyped-def]
+def settle(t, c):
     """SpaceClustering and SpacePartitioning (Algorithms 5 and 6) until no l-node overflows."""
     cluster, work, state = t.cluster, t.work, t.state
     waiting = 1

@@ -26,7 +26,7 @@ def no_blocks() -> I64:
 
 
 @inline
-def heap_class(size):  # type: ignore[no-untyped-def]
+def heap_class(size):
     """The class of the smallest block that holds so many words."""
     if size <= 16:
         return (np.int64(max(size, 1)) + 1) // 2 - 1
@@ -36,13 +36,13 @@ def heap_class(size):  # type: ignore[no-untyped-def]
 
 
 @inline
-def heap_words(k):  # type: ignore[no-untyped-def]
+def heap_words(k):
     """Words of a block of class k."""
     return 2 * k + 2 if k < 8 else (k % 8 + 9) << (k // 8)
 
 
 @kernel
-def take_block(words, heads, size):  # type: ignore[no-untyped-def]
+def take_block(words, heads, size):
     """A block for so many words; where it begins."""
     k = heap_class(size)
     at = heads[FIRST + k]
@@ -56,7 +56,7 @@ def take_block(words, heads, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def give_block(words, heads, at, size):  # type: ignore[no-untyped-def]
+def give_block(words, heads, at, size):
     """Free the block that was taken for so many words."""
     k = heap_class(size)
     words[at] = heads[FIRST + k]

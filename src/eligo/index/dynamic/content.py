@@ -31,7 +31,7 @@ from eligo.jit import inline, kernel
 
 
 @kernel
-def number_rows(words, offsets, numbers):  # type: ignore[no-untyped-def]
+def number_rows(words, offsets, numbers):
     """Give row i the number numbers[i]."""
     for i in range(len(numbers)):
         words[offsets[i]] = np.int64(numbers[i]) << 32 | (words[offsets[i]] & 0xFFFF_FFFF)
@@ -42,7 +42,7 @@ def copying(find_row: Any) -> Any:
     row lies, or -1: words and offsets; a row that is not there has no words.
     """
 
-    def copy_rows(t, first, stop):  # type: ignore[no-untyped-def]
+    def copy_rows(t, first, stop):
         words, offsets = t.words, np.zeros(stop - first + 1, np.int64)
         places = np.empty(stop - first, np.int64)
         for i in range(stop - first):
@@ -60,7 +60,7 @@ def copying(find_row: Any) -> Any:
 
 
 @inline
-def hash_check(words, q):  # type: ignore[no-untyped-def]
+def hash_check(words, q):
     h = np.uint64(0)
     for i in range(check_words(words[q])):
         h = mixed(h, words[q + i])
@@ -68,7 +68,7 @@ def hash_check(words, q):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def row_hashes(words, offsets):  # type: ignore[no-untyped-def]
+def row_hashes(words, offsets):
     """A hash of the checks of each row."""
     hashes = np.zeros(len(offsets) - 1, np.uint64)
     for r in range(len(hashes)):
@@ -82,7 +82,7 @@ def row_hashes(words, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def same_row(a, at, b, bt):  # type: ignore[no-untyped-def]
+def same_row(a, at, b, bt):
     """Whether two rows have the same checks. No row has one twice."""
     end, stop = at + row_words(a, at), bt + row_words(b, bt)
     if end - at != stop - bt:
@@ -104,7 +104,7 @@ def same_row(a, at, b, bt):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_texts(words, offsets, first, stop, by, text, pattern):  # type: ignore[no-untyped-def]
+def count_texts(words, offsets, first, stop, by, text, pattern):
     """Add to text[a] for each check of rows first … stop-1 that asks an attribute's strings themselves, in order or by
     a pattern, and to pattern[a] for each that has a pattern.
     """
@@ -119,7 +119,7 @@ def count_texts(words, offsets, first, stop, by, text, pattern):  # type: ignore
 
 
 @kernel
-def text_checks(words, offsets):  # type: ignore[no-untyped-def]
+def text_checks(words, offsets):
     """Returns attribute << 1 | (it has a pattern) for each check of some rows that asks an attribute's strings
     themselves.
     """
@@ -137,7 +137,7 @@ def text_checks(words, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def looks_at(words, wanted):  # type: ignore[no-untyped-def]
+def looks_at(words, wanted):
     """Whether a row has a check on an attribute that is wanted."""
     q = first_check(words, 0)
     while q < len(words):
@@ -148,19 +148,19 @@ def looks_at(words, wanted):  # type: ignore[no-untyped-def]
 
 
 @inline
-def asks_text(code):  # type: ignore[no-untyped-def]
+def asks_text(code):
     """Whether a check asks an attribute's strings themselves, in order or by a pattern."""
     return shape_of(code) == ASK and (kind_of(code) == STRING or kind_of(code) == ANY)
 
 
 @inline
-def mark_between(strings, low, high):  # type: ignore[no-untyped-def]
+def mark_between(strings, low, high):
     for number in range(max(low, np.int64(0)), min(high, np.int64(len(strings) - 1)) + 1):
         strings[number] = True
 
 
 @kernel
-def mark_strings(words, q, strings):  # type: ignore[no-untyped-def]
+def mark_strings(words, q, strings):
     """Set strings[n] for every string n that the check at words[q] names. Plain checks name single strings."""
     code = words[q]
     shape, extra = shape_of(code), q + (3 if code & LONG else 2)
@@ -189,7 +189,7 @@ def mark_strings(words, q, strings):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mark_row(words, at, attributes, strings):  # type: ignore[no-untyped-def]
+def mark_row(words, at, attributes, strings):
     """Set what stands at the numbers of the attributes and strings that a row names."""
     q, end = first_check(words, at), at + row_words(words, at)
     while q < end:

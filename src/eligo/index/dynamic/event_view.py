@@ -68,7 +68,7 @@ def no_key_sight(attributes: int, entries: int) -> object:
 
 
 @inline
-def coordinate(kind, key, e):  # type: ignore[no-untyped-def]
+def coordinate(kind, key, e):
     """Kind of value and coordinate of an event's entry that has one value."""
     if kind == codes.INTEGER:
         return NUMBER, ordered_float(bits_of(np.float64(key)))
@@ -82,7 +82,7 @@ def coordinate(kind, key, e):  # type: ignore[no-untyped-def]
 
 
 @inline
-def range_places(kind, low, high):  # type: ignore[no-untyped-def]
+def range_places(kind, low, high):
     """First and last place of the values low … high."""
     base = np.int64(kind) << BITS
     first = base | 1 if low == MIN or kind == TIME else place_of(kind, low)
@@ -93,7 +93,7 @@ def range_places(kind, low, high):  # type: ignore[no-untyped-def]
 
 
 @inline
-def see_keys(e, event, s, known):  # type: ignore[no-untyped-def]
+def see_keys(e, event, s, known):
     """Turn the sight of the event before into that of an event of the buffer, as far as its attributes have numbers
     below `known`; how many it has.
     """

@@ -55,10 +55,10 @@ def release(array: NDArray[Any], first: int) -> None:
 
 
 @intrinsic
-def prefetch(context, array, index):  # type: ignore[no-untyped-def]
+def prefetch(context, array, index):
     """Have the cache line of array[index] fetched while other work is done; the index need not be within the array."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         word = ir.IntType(32)
         place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.PointerType(ir.IntType(8)))

@@ -8,15 +8,15 @@ from eligo.jit import inline
 
 
 @inline
-def pair(high, low):  # type: ignore[no-untyped-def]
+def pair(high, low):
     return np.int64(high) << 32 | (np.int64(low) & 0xFFFF_FFFF)
 
 
 @inline
-def upper(word):  # type: ignore[no-untyped-def]
+def upper(word):
     return word >> 32
 
 
 @inline
-def lower(word):  # type: ignore[no-untyped-def]
+def lower(word):
     return (word << 32) >> 32

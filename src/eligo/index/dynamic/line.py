@@ -29,40 +29,40 @@ _LOWEST, _HIGHEST = -(2.0 ** (BITS - 2)) + 1, 2.0 ** (BITS - 2) - 2  # whole num
 
 
 @intrinsic
-def bits_of(context, value):  # type: ignore[no-untyped-def]
+def bits_of(context, value):
     """The bits of a float."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], context.get_value_type(types.int64))
 
     return types.int64(types.float64), generate
 
 
 @intrinsic
-def leading_zeros(context, word):  # type: ignore[no-untyped-def]
+def leading_zeros(context, word):
     """How many first bits are not set; the word must not be 0."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.ctlz(arguments[0], cgutils.true_bit)
 
     return types.uint64(types.uint64), generate
 
 
 @inline
-def ordered_bits_of(value):  # type: ignore[no-untyped-def]
+def ordered_bits_of(value):
     """The bits of a float as an integer of the same order."""
     bits = bits_of(value + 0.0)
     return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @inline
-def float_bits(ordered):  # type: ignore[no-untyped-def]
+def float_bits(ordered):
     """The float of which these are the ordered bits."""
     return float_of(ordered if ordered >= 0 else ordered ^ np.int64(0x7FFFFFFFFFFFFFFF))
 
 
 @inline
-def number_part(coordinate):  # type: ignore[no-untyped-def]
+def number_part(coordinate):
     value = float_bits(coordinate)
     if value < _LOWEST:
         return np.int64(1)
@@ -73,7 +73,7 @@ def number_part(coordinate):  # type: ignore[no-untyped-def]
 
 
 @inline
-def place_of(kind, coordinate):  # type: ignore[no-untyped-def]
+def place_of(kind, coordinate):
     """Where a value lies."""
     if kind == NUMBER:
         return number_part(coordinate)
@@ -83,13 +83,13 @@ def place_of(kind, coordinate):  # type: ignore[no-untyped-def]
 
 
 @inline
-def is_own_place(part):  # type: ignore[no-untyped-def]
+def is_own_place(part):
     """Whether a part is that of a whole number alone."""
     return part & 1 == 0 and 1 < part < TOP - 1
 
 
 @inline
-def low_place(kind, coordinate):  # type: ignore[no-untyped-def]
+def low_place(kind, coordinate):
     """The place of a lower bound, or -1: it has none."""
     base = np.int64(kind) << BITS
     if coordinate == MIN:
@@ -106,7 +106,7 @@ def low_place(kind, coordinate):  # type: ignore[no-untyped-def]
 
 
 @inline
-def high_place(kind, coordinate):  # type: ignore[no-untyped-def]
+def high_place(kind, coordinate):
     """The place of an upper bound, or -1: it has none."""
     base = np.int64(kind) << BITS
     if coordinate == MAX:
@@ -123,7 +123,7 @@ def high_place(kind, coordinate):  # type: ignore[no-untyped-def]
 
 
 @inline
-def low_at(place):  # type: ignore[no-untyped-def]
+def low_at(place):
     """The coordinate of the lower bound at a place."""
     part, kind = place & TOP, place >> BITS
     if part == 0:
@@ -136,7 +136,7 @@ def low_at(place):  # type: ignore[no-untyped-def]
 
 
 @inline
-def high_at(place):  # type: ignore[no-untyped-def]
+def high_at(place):
     """The coordinate of the upper bound at a place."""
     part, kind = place & TOP, place >> BITS
     if part == 0:

@@ -49,31 +49,31 @@ LARGE = 1 << 12  # words of a row that its first word cannot say
 
 
 @inline
-def row_words(words, at):  # type: ignore[no-untyped-def]
+def row_words(words, at):
     """Words of the row that begins at words[at], all in all."""
     size = words[at] & 0xFFF
     return size if size else words[at + 1] & 0xFFFF_FFFF
 
 
 @inline
-def first_check(words, at):  # type: ignore[no-untyped-def]
+def first_check(words, at):
     """Where the checks of a row begin."""
     return at + 1 if words[at] & 0xFFF else at + 2
 
 
 @inline
-def words_in_use(words, at):  # type: ignore[no-untyped-def]
+def words_in_use(words, at):
     return words[at] >> 12 & 0xFFF if words[at] & 0xFFF else words[at + 1] >> 32
 
 
 @inline
-def is_plain_check(code):  # type: ignore[no-untyped-def]
+def is_plain_check(code):
     """Whether a check is tiny and not MASKED."""
     return code < 0 and code & MASKED == 0
 
 
 @inline
-def use_words(words, at, used):  # type: ignore[no-untyped-def]
+def use_words(words, at, used):
     """Say how many words of a row's checks are in use."""
     if words[at] & 0xFFF == 0:
         words[at + 1] = used << 32 | (words[at + 1] & 0xFFFF_FFFF)
@@ -85,62 +85,62 @@ def use_words(words, at, used):  # type: ignore[no-untyped-def]
 
 
 @inline
-def extra_words(code):  # type: ignore[no-untyped-def]
+def extra_words(code):
     return (code >> 16) & 0xFF_FFFF
 
 
 @inline
-def check_words(code):  # type: ignore[no-untyped-def]
+def check_words(code):
     """Words of a check, all in all."""
     return 1 + (code >> 62 & 1) if code < 0 else (3 if code & LONG else 2) + ((code >> 16) & 0xFF_FFFF)
 
 
 @inline
-def attribute_of(code):  # type: ignore[no-untyped-def]
+def attribute_of(code):
     return code >> ATTRIBUTE & (TINY_ATTRIBUTES - 1) if code < 0 else code >> 40
 
 
 @inline
-def flags_of(code):  # type: ignore[no-untyped-def]
+def flags_of(code):
     return np.int64(0) if code < 0 else code >> 8 & 0xF
 
 
 @inline
-def shape_of(code):  # type: ignore[no-untyped-def]
+def shape_of(code):
     return (code >> 62 & 1) * AMONG if code < 0 else code >> 4 & 7
 
 
 @inline
-def mask_step(place):  # type: ignore[no-untyped-def]
+def mask_step(place):
     """How many places a bit of a mask stands for, as a shift: the places between whole numbers have none."""
     return np.int64(1) if place >> BITS == NUMBER else np.int64(0)
 
 
 @inline
-def in_mask(mask, place, lowest):  # type: ignore[no-untyped-def]
+def in_mask(mask, place, lowest):
     """Whether a place at or above the lowest one has its bit in a mask."""
     step, off = mask_step(lowest), place - lowest
     return off & step == 0 and mask >> (off >> step) & 1 == 1
 
 
 @inline
-def kind_of(code):  # type: ignore[no-untyped-def]
+def kind_of(code):
     return code >> (PLACE + BITS) & 3 if code < 0 else code & 15
 
 
 @inline
-def low_of(code, words, at):  # type: ignore[no-untyped-def]
+def low_of(code, words, at):
     """The lower one of the bounds that begin at words[at] in a check that is not tiny, as the code has them."""
     return words[at] if code & LONG else words[at] >> 32
 
 
 @inline
-def high_of(code, words, at):  # type: ignore[no-untyped-def]
+def high_of(code, words, at):
     return words[at + 1] if code & LONG else words[at] & 0xFFFF_FFFF
 
 
 @inline
-def low_coordinate_of(words, q):  # type: ignore[no-untyped-def]
+def low_coordinate_of(words, q):
     """The lower bound of the check that begins at words[q], as a coordinate."""
     code = words[q]
     if code < 0:
@@ -149,7 +149,7 @@ def low_coordinate_of(words, q):  # type: ignore[no-untyped-def]
 
 
 @inline
-def high_coordinate_of(words, q):  # type: ignore[no-untyped-def]
+def high_coordinate_of(words, q):
     code = words[q]
     if code < 0:
         return high_at((code >> PLACE & PLACES) + (code & DISTANCES))
@@ -157,7 +157,7 @@ def high_coordinate_of(words, q):  # type: ignore[no-untyped-def]
 
 
 @inline
-def low_coordinate(kind, key, key2):  # type: ignore[no-untyped-def]
+def low_coordinate(kind, key, key2):
     """The first coordinate above a cut."""
     if kind == codes.NUMBER_CUT or kind == codes.HIGH_NUMBER_CUT:
         return key2
@@ -169,7 +169,7 @@ def low_coordinate(kind, key, key2):  # type: ignore[no-untyped-def]
 
 
 @inline
-def high_coordinate(kind, key, key2):  # type: ignore[no-untyped-def]
+def high_coordinate(kind, key, key2):
     """The last coordinate below a cut; of one that starts a kind, the last of the kind before."""
     if kind == codes.NUMBER_CUT or kind == codes.HIGH_NUMBER_CUT:
         return key2 - 1

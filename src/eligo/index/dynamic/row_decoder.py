@@ -56,7 +56,7 @@ def predicates_of(words: I64, offsets: I64, strings: Strings) -> Arrays:
 
 
 @kernel
-def distinct_checks(words, offsets):  # type: ignore[no-untyped-def]
+def distinct_checks(words, offsets):
     """Returns where the first of all equal checks begin; and for each row, as slices, the numbers of its checks."""
     rows = len(offsets) - 1
     row_offsets = np.zeros(rows + 1, np.int64)
@@ -102,7 +102,7 @@ def distinct_checks(words, offsets):  # type: ignore[no-untyped-def]
 
 
 @inline
-def number_cut(x):  # type: ignore[no-untyped-def]
+def number_cut(x):
     """Returns the cut right before the float whose ordered bits are x: kind, key, key2."""
     if x == -1:
         x = np.int64(0)  # the slot of -0.0, where no value is
@@ -115,7 +115,7 @@ def number_cut(x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def low_cut(kind, x):  # type: ignore[no-untyped-def]
+def low_cut(kind, x):
     """Returns the cut right before a coordinate."""
     if x == MIN or (kind == BOOLEAN and x <= 0):
         return 4 * kind, np.int64(0), np.int64(0)
@@ -125,7 +125,7 @@ def low_cut(kind, x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def high_cut(kind, x):  # type: ignore[no-untyped-def]
+def high_cut(kind, x):
     """Returns the cut right after a coordinate."""
     if x == MAX or (kind == BOOLEAN and x >= codes.OBJECT):
         return 4 * kind + 4, np.int64(0), np.int64(0)
@@ -135,7 +135,7 @@ def high_cut(kind, x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def intervals_of(words, q, data, begin, end):  # type: ignore[no-untyped-def]
+def intervals_of(words, q, data, begin, end):
     """Returns the intervals of a check that is no ASK, lower and upper coordinates in turn, in the order of values."""
     code = words[q]
     shape, kind = shape_of(code), kind_of(code)
@@ -170,7 +170,7 @@ def intervals_of(words, q, data, begin, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def decode_checks(words, first, data, begin, end):  # type: ignore[no-untyped-def]
+def decode_checks(words, first, data, begin, end):
     """Returns the columns of predicates for the checks that begin at words[first[i]]."""
     n = len(first)
     attribute, flags, pattern = np.empty(n, np.int32), np.empty(n, np.uint8), np.full(n, -1, np.int32)

@@ -48,7 +48,7 @@ def rows_of(compiled: Compiled) -> tuple[I64, I64]:
 
 
 @inline
-def is_plain(kind, key, key2, high):  # type: ignore[no-untyped-def]
+def is_plain(kind, key, key2, high):
     """Whether coordinates say all about a cut; `high`: it ends a run."""
     if kind & 3 == 0:
         return kind != codes.START_STRING
@@ -61,14 +61,14 @@ def is_plain(kind, key, key2, high):  # type: ignore[no-untyped-def]
 
 
 @inline
-def kind_of_run(low_kind, high_kind):  # type: ignore[no-untyped-def]
+def kind_of_run(low_kind, high_kind):
     """The kind of value that a run lies in, or ANY."""
     first, last = np.int64(low_kind) >> 2, (np.int64(high_kind) >> 2) - (high_kind & 3 == 0)
     return first if first == last else np.int64(ANY)
 
 
 @inline
-def form_of(p, flags, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2):  # type: ignore[no-untyped-def]
+def form_of(p, flags, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2):
     """Shape, kind of value and pairs of a predicate."""
     first, stop = run_offsets[p], run_offsets[p + 1]
     if flags[p] & codes.RESIDUAL:
@@ -126,7 +126,7 @@ def text_attributes_of(compiled: Compiled, attributes: int) -> NDArray[np.bool_]
 
 
 @kernel
-def mark_text_attributes(  # type: ignore[no-untyped-def]
+def mark_text_attributes(
     attribute, flags, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2, wanted
 ):
     for p in range(len(attribute)):
@@ -136,7 +136,7 @@ def mark_text_attributes(  # type: ignore[no-untyped-def]
 
 
 @inline
-def sort_pairs(words, at, pairs):  # type: ignore[no-untyped-def]
+def sort_pairs(words, at, pairs):
     """Sort pairs by their first word: strings come in the order of their letters, not of their numbers."""
     for i in range(1, pairs):
         low, high = words[at + 2 * i], words[at + 2 * i + 1]
@@ -148,7 +148,7 @@ def sort_pairs(words, at, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def make_rows(  # type: ignore[no-untyped-def]
+def make_rows(
     offsets, items, attribute, flags, pattern, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2
 ):
     """The rows of all conjunctions: each predicate's check is written once and copied."""
@@ -221,7 +221,7 @@ def make_rows(  # type: ignore[no-untyped-def]
 
 
 @inline
-def made_tiny(checks, at, size, kind, attribute):  # type: ignore[no-untyped-def]
+def made_tiny(checks, at, size, kind, attribute):
     """Make a check of so many words tiny, if it can be; its words then."""
     low, high = checks[at + 1] >> 32, checks[at + 1] & 0xFFFF_FFFF
     if attribute >= TINY_ATTRIBUTES or low > high:
@@ -244,7 +244,7 @@ def made_tiny(checks, at, size, kind, attribute):  # type: ignore[no-untyped-def
 
 
 @inline
-def likely_width(checks, at):  # type: ignore[no-untyped-def]
+def likely_width(checks, at):
     """How many places satisfy a check, about, so that what fails most often stands first; of others more than any."""
     code = checks[at]
     if code >= 0:
@@ -259,7 +259,7 @@ def likely_width(checks, at):  # type: ignore[no-untyped-def]
 
 
 @inline
-def joined_rows(offsets, items, starts, checks):  # type: ignore[no-untyped-def]
+def joined_rows(offsets, items, starts, checks):
     """Rows of checks that lie in checks[starts[p]:starts[p+1]]."""
     rows = len(offsets) - 1
     row_offsets = np.zeros(rows + 1, np.int64)

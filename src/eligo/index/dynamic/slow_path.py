@@ -37,7 +37,7 @@ make_string_handle = handle("StringHandle", ("data", "begin", "end"))
 
 
 @inline
-def compare_texts(strings, number, e, row):  # type: ignore[no-untyped-def]
+def compare_texts(strings, number, e, row):
     """-1, 0 or 1: a string of the rules against one that the event brought."""
     a, a_end, b, b_end = strings.begin[number], strings.end[number], e.text_low[row], e.text_high[row]
     while a < a_end and b < b_end:
@@ -49,7 +49,7 @@ def compare_texts(strings, number, e, row):  # type: ignore[no-untyped-def]
 
 
 @inline
-def above(words, at, kind, key, strings, e):  # type: ignore[no-untyped-def]
+def above(words, at, kind, key, strings, e):
     """Whether an event's value (kind and key as encoded) lies above the cut words[at:at+3].
 
     A string comes with its bytes, because `Index.text_attributes` names the attribute of every such check.
@@ -73,7 +73,7 @@ def above(words, at, kind, key, strings, e):  # type: ignore[no-untyped-def]
 
 
 @inline
-def before(words, at, e, r, side, strings, rule_first):  # type: ignore[no-untyped-def]
+def before(words, at, e, r, side, strings, rule_first):
     """Whether a cut of a rule, words[at:at+3], lies before one of an event's range; or, not `rule_first`, behind it."""
     runs = e.range_runs
     k, x, y = words[at], words[at + 1], words[at + 2]
@@ -100,7 +100,7 @@ def before(words, at, e, r, side, strings, rule_first):  # type: ignore[no-untyp
 
 
 @inline
-def string_allowed(number, source, e, strings):  # type: ignore[no-untyped-def]
+def string_allowed(number, source, e, strings):
     """Whether a run of a range allows a string of the rules."""
     r = -1 - source
     runs = e.range_runs
@@ -116,7 +116,7 @@ def string_allowed(number, source, e, strings):  # type: ignore[no-untyped-def]
 
 
 @inline
-def pairs_of(code, at):  # type: ignore[no-untyped-def]
+def pairs_of(code, at):
     """The first, the one behind the last, and the step, of the places where the bounds of a check at `at` begin."""
     if code < 0:
         return at, at + 1, 1
@@ -127,7 +127,7 @@ def pairs_of(code, at):  # type: ignore[no-untyped-def]
 
 
 @inline
-def pair_at(code, words, pair):  # type: ignore[no-untyped-def]
+def pair_at(code, words, pair):
     """The bounds that begin there, as coordinates."""
     if code < 0:
         return low_coordinate_of(words, pair), high_coordinate_of(words, pair)
@@ -137,7 +137,7 @@ def pair_at(code, words, pair):  # type: ignore[no-untyped-def]
 
 
 @inline
-def some_string_meets(words, at, source, e, strings):  # type: ignore[no-untyped-def]
+def some_string_meets(words, at, source, e, strings):
     """Whether a run of a range allows a string that a check, no negative one, names."""
     code = words[at]
     if code < 0 and code & MASKED:
@@ -158,7 +158,7 @@ def some_string_meets(words, at, source, e, strings):  # type: ignore[no-untyped
 
 
 @inline
-def compare_padded(data, a, a_end, e, row, zeros):  # type: ignore[no-untyped-def]
+def compare_padded(data, a, a_end, e, row, zeros):
     """-1, 0 or 1: data[a:a_end] against a string that the event brought, followed by so many NULs. Row -1: ""."""
     b, b_end = (e.text_low[row], e.text_high[row]) if row >= 0 else (np.int64(0), np.int64(0))
     while a < a_end and (b < b_end or zeros > 0):
@@ -174,7 +174,7 @@ def compare_padded(data, a, a_end, e, row, zeros):  # type: ignore[no-untyped-de
 
 
 @inline
-def some_string_outside(words, at, source, e, strings):  # type: ignore[no-untyped-def]
+def some_string_outside(words, at, source, e, strings):
     """Whether a run of a range allows a string that a negative check does not exclude.
 
     The least string above s is s followed by NUL. So the strings of the run are tried from the lowest on, each a NUL
@@ -206,7 +206,7 @@ def some_string_outside(words, at, source, e, strings):  # type: ignore[no-untyp
 
 
 @inline
-def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
+def entry_meets(words, at, s, j, e, strings):
     """Whether some value that entry j of the sight allows lies in the set of the check words[at:]."""
     code, source = words[at], s.source[j]
     shape, kind, flags = shape_of(code), kind_of(code), flags_of(code)
@@ -277,7 +277,7 @@ def entry_meets(words, at, s, j, e, strings):  # type: ignore[no-untyped-def]
 
 
 @inline
-def ask_check(words, at, s, e, strings):  # type: ignore[no-untyped-def]
+def ask_check(words, at, s, e, strings):
     """Whether the event satisfies the check words[at:]: some value has to lie in its set, or, negated, all of them."""
     a, flags = attribute_of(words[at]), flags_of(words[at])
     if s.kind[a] == ABSENT:

@@ -36,7 +36,7 @@ STRETCHES = 8  # and stretches
 
 
 @inline
-def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, counters):  # type: ignore[no-untyped-def]
+def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, counters):
     """Put the conjunctions that an event satisfies, out of the row at words[starts[i]] and those behind it up to
     ends[i], into found from k on; where they end. Not `single`: checks that are guaranteed are looked at too.
     starts[i] then says how many checks of rows that were not satisfied were looked at.
@@ -162,7 +162,7 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
 
 
 @inline
-def once_each(some, found, k):  # type: ignore[no-untyped-def]
+def once_each(some, found, k):
     """Put each of some numbers into found from k on, once; where they end."""
     some.sort()
     for i in range(len(some)):

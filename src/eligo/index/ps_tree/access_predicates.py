@@ -54,7 +54,7 @@ FEW = 32  # checks of a row that are looked at
 
 
 @inline
-def scale(form, x):  # type: ignore[no-untyped-def]
+def scale(form, x):
     """A position as a number on a scale where equal steps are about equally likely."""
     if form == FLOAT:
         return float_bits(np.int64(unsigned(np.int64(x))))
@@ -62,14 +62,14 @@ def scale(form, x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def presence_of(t, a):  # type: ignore[no-untyped-def]
+def presence_of(t, a):
     state = t.state
     by_rules = np.float64(t.popular[a]) / max(np.float64(state[ROWS]), 1.0)
     return min(1.0, (np.float64(t.seen[a]) + PRIOR * by_rules) / (np.float64(state[EVENTS]) + PRIOR))
 
 
 @inline
-def values_named(t, line, form):  # type: ignore[no-untyped-def]
+def values_named(t, line, form):
     """About how many values rules name on a line of single values."""
     if form == TRUTH:
         return 2.0
@@ -80,7 +80,7 @@ def values_named(t, line, form):  # type: ignore[no-untyped-def]
 
 
 @inline
-def distinct(marks):  # type: ignore[no-untyped-def]
+def distinct(marks):
     """About how many values left their marks among 64 bits."""
     n, word = 0.0, np.uint64(marks)
     while word:
@@ -90,7 +90,7 @@ def distinct(marks):  # type: ignore[no-untyped-def]
 
 
 @inline
-def share_of_range(t, words, q, form, line):  # type: ignore[no-untyped-def]
+def share_of_range(t, words, q, form, line):
     """The share of the values that rules name between which a range lies; `line`: of equality."""
     if form == TEXT:
         return 0.05
@@ -105,7 +105,7 @@ def share_of_range(t, words, q, form, line):  # type: ignore[no-untyped-def]
 
 
 @inline
-def seen_share(t, words, q, named, form, n):  # type: ignore[no-untyped-def]
+def seen_share(t, words, q, named, form, n):
     """Of the values seen last: how many a check names, and out of how many."""
     a, hits, known = attribute_of(words[q]), 0.0, 0.0
     recent, kinds = t.recent, t.recent_kind
@@ -128,7 +128,7 @@ def seen_share(t, words, q, named, form, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def option_of(t, words, q, presence):  # type: ignore[no-untyped-def]
+def option_of(t, words, q, presence):
     """How a check could be used: form of line, spaces that it would cover, about, chance."""
     code = words[q]
     named, form, n = named_by(words, q)
@@ -162,7 +162,7 @@ def option_of(t, words, q, presence):  # type: ignore[no-untyped-def]
 
 
 @inline
-def has_twin(words, at, q):  # type: ignore[no-untyped-def]
+def has_twin(words, at, q):
     """Whether a row has another check of the same attribute."""
     p, end, a = first_check(words, at), at + row_words(words, at), attribute_of(words[q])
     while p < end:
@@ -173,7 +173,7 @@ def has_twin(words, at, q):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def weigh(t, words, at, options, weights):  # type: ignore[no-untyped-def]
+def weigh(t, words, at, options, weights):
     """Put the line of each of a row's first checks that can be used into options, and into weights the spaces that it
     would cover, the chance that it holds, and that its attribute is there; how many.
     """
@@ -192,7 +192,7 @@ def weigh(t, words, at, options, weights):  # type: ignore[no-untyped-def]
 
 
 @inline
-def is_taken(lines, n, line):  # type: ignore[no-untyped-def]
+def is_taken(lines, n, line):
     """Whether one of n lines is of the same attribute."""
     taken = False
     for j in range(n):
@@ -201,7 +201,7 @@ def is_taken(lines, n, line):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def choose(options, weights, n, most, most_keys, chosen):  # type: ignore[no-untyped-def]
+def choose(options, weights, n, most, most_keys, chosen):
     """SelectAccPreds: put the lines of at most so many of n predicates that were weighed, with different attributes and
     no more than so many keys together, into chosen[0:], the one that holds least often first; how many.
     """
@@ -228,7 +228,7 @@ def choose(options, weights, n, most, most_keys, chosen):  # type: ignore[no-unt
 
 
 @kernel
-def beside(options, weights, n, lines, taken, most):  # type: ignore[no-untyped-def]
+def beside(options, weights, n, lines, taken, most):
     """The line of one more predicate, out of n that were weighed, that covers no more than so many spaces, beside those
     of some lines; -1: none. Where it may cover only one, ranges are no choice, for they may be cut later.
     """
@@ -243,7 +243,7 @@ def beside(options, weights, n, lines, taken, most):  # type: ignore[no-untyped-
 
 
 @inline
-def note_row(t, words, at, by):  # type: ignore[no-untyped-def]
+def note_row(t, words, at, by):
     """Note for every attribute of a row that one rule more, or one less, has it, and the values that it names."""
     q, end = first_check(words, at), at + row_words(words, at)
     while q < end:

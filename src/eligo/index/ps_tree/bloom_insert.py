@@ -31,7 +31,7 @@ FEW_SPACES = 8  # that a predicate may cover to be in signatures
 
 
 @kernel
-def lines_of_entry(options, weights, weighed, lines, n, most):  # type: ignore[no-untyped-def]
+def lines_of_entry(options, weights, weighed, lines, n, most):
     """Choose the lines of signatures, behind that of the access predicate, of which there are n."""
     for i in range(1, most + 1):
         lines[i] = -1
@@ -42,7 +42,7 @@ def lines_of_entry(options, weights, weighed, lines, n, most):  # type: ignore[n
 
 
 @kernel
-def add_entry(t, s, link, lines):  # type: ignore[no-untyped-def]
+def add_entry(t, s, link, lines):
     words, halves, each = t.words, t.halves, t.state[ACCESSES] + 1
     o = t.posting[s]
     if o == 0:
@@ -67,7 +67,7 @@ def add_entry(t, s, link, lines):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_entry(t, s, link):  # type: ignore[no-untyped-def]
+def drop_entry(t, s, link):
     words, halves, each = t.words, t.halves, t.state[ACCESSES] + 1
     o = t.posting[s]
     if o == 0:
@@ -87,7 +87,7 @@ def drop_entry(t, s, link):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def keep_row(t, out, size, number):  # type: ignore[no-untyped-def]
+def keep_row(t, out, size, number):
     """Give a row a place of its own, or change the one that it has; its link."""
     o = 2 * np.int64(t.where[number])
     if o <= 0:
@@ -99,14 +99,14 @@ def keep_row(t, out, size, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_row(t, number):  # type: ignore[no-untyped-def]
+def drop_row(t, number):
     o = 2 * np.int64(t.where[number])
     give_block(t.words, t.heads, o, row_words(t.words, o))
     t.where[number] = -1
 
 
 @kernel
-def place_entries(t, row, at, strings, spaces, out):  # type: ignore[no-untyped-def]
+def place_entries(t, row, at, strings, spaces, out):
     number, most = row[at] >> 32, t.state[ACCESSES]
     lines = t.access[number * (most + 1) : (number + 1) * (most + 1)]
     guaranteed, sure = np.empty(1, np.int64), 0
@@ -137,7 +137,7 @@ def place_entries(t, row, at, strings, spaces, out):  # type: ignore[no-untyped-
 
 
 @kernel
-def hold(t, row, q, line, strings, n, spaces, by):  # type: ignore[no-untyped-def]
+def hold(t, row, q, line, strings, n, spaces, by):
     """Count a predicate for the n spaces that it covers and the borders at its bounds, or count it no more; the spaces
     that begin at its bounds.
     """
@@ -154,7 +154,7 @@ def hold(t, row, q, line, strings, n, spaces, by):  # type: ignore[no-untyped-de
 
 
 @kernel
-def unplace_entries(t, row, at, strings, spaces):  # type: ignore[no-untyped-def]
+def unplace_entries(t, row, at, strings, spaces):
     number, most = row[at] >> 32, t.state[ACCESSES]
     lines = t.access[number * (most + 1) : (number + 1) * (most + 1)]
     link = np.int64(t.where[number])
@@ -179,7 +179,7 @@ def unplace_entries(t, row, at, strings, spaces):  # type: ignore[no-untyped-def
 
 
 @kernel
-def gathered_members(t, s, most):  # type: ignore[no-untyped-def]
+def gathered_members(t, s, most):
     """Copies of the rows in the list or the signature of a space, and where each of them begins; or, if there are more
     than so many, nothing but a count below 0.
     """

@@ -32,7 +32,7 @@ make_work = handle("Work", ("spaces", "lines", "slot_of", "base", "mask", "start
 
 
 @inline
-def name_slots(t, s, n, m, spaces, lines, slot_of, base, mask):  # type: ignore[no-untyped-def]
+def name_slots(t, s, n, m, spaces, lines, slot_of, base, mask):
     """Say which signature is asked for each line of an event with n attributes and m spaces."""
     words, extra = t.words, t.extra
     base[NONE], mask[NONE], base[ALL], mask[ALL] = 0, 0, 1, 0
@@ -54,7 +54,7 @@ def name_slots(t, s, n, m, spaces, lines, slot_of, base, mask):  # type: ignore[
 
 
 @inline
-def pruned(t, m, spaces, slot_of, base, mask, starts):  # type: ignore[no-untyped-def]
+def pruned(t, m, spaces, slot_of, base, mask, starts):
     """Where the rows begin that are in the lists of m spaces and in the signatures asked; how many, below 0 if they are
     too many; how many were in the lists.
     """
@@ -90,7 +90,7 @@ def pruned(t, m, spaces, slot_of, base, mask, starts):  # type: ignore[no-untype
 
 
 @inline
-def search_lists(t, e, event, s, strings, w, found, k, counters):  # type: ignore[no-untyped-def]
+def search_lists(t, e, event, s, strings, w, found, k, counters):
     """MatchEvent (Algorithm 5): put the conjunctions that an event satisfies into found from k on; where they end."""
     spaces, lines, slot_of, starts = w.spaces, w.lines, w.slot_of, w.starts
     n = see_keys(e, event, s, len(t.popular))
@@ -121,7 +121,7 @@ def search_lists(t, e, event, s, strings, w, found, k, counters):  # type: ignor
 
 
 @kernel
-def all_rows(t, starts):  # type: ignore[no-untyped-def]
+def all_rows(t, starts):
     """Where all rows begin; how many."""
     count = 0
     for number in range(t.state[HIGHEST]):
@@ -132,7 +132,7 @@ def all_rows(t, starts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def search_many(t, e, first, stop, s, strings, w, found, counters, most, offsets):  # type: ignore[no-untyped-def]
+def search_many(t, e, first, stop, s, strings, w, found, counters, most, offsets):
     """Events first … stop-1 as far as there is room for `most` conjunctions each; the first event not done."""
     k = 0
     offsets[0] = 0

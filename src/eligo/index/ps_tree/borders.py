@@ -28,7 +28,7 @@ COUNTED = 1 << 32
 
 
 @kernel
-def with_border(keys, spaces, n, before, b):  # type: ignore[no-untyped-def]
+def with_border(keys, spaces, n, before, b):
     """Borders with one at b too, where there is the same space on both sides; positions, spaces, how many."""
     more, others = np.empty(n + 1, np.uint64), np.empty(n + 1, np.int64)
     i = 0
@@ -45,7 +45,7 @@ def with_border(keys, spaces, n, before, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rebuild(t, cell, place, first, last, b, other):  # type: ignore[no-untyped-def]
+def rebuild(t, cell, place, first, last, b, other):
     """Build the tree of the link at a place anew, which is for positions first … last, with borders at b and at another
     position too, if it lies there; 0: none.
     """
@@ -60,7 +60,7 @@ def rebuild(t, cell, place, first, last, b, other):  # type: ignore[no-untyped-d
 
 
 @kernel
-def count_border(t, cell, b):  # type: ignore[no-untyped-def]
+def count_border(t, cell, b):
     """One border more in the tables on the way to b."""
     link, first, last = get_root(t, cell), np.uint64(0), np.uint64(LAST)
     while link < 0 and not is_bucket(t.tree[2 * ~link]):
@@ -71,7 +71,7 @@ def count_border(t, cell, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_border(t, cell, b, other):  # type: ignore[no-untyped-def]
+def add_border(t, cell, b, other):
     """Let a link begin at position b > 0 of a line; it leads to where the one before leads. The border at another
     position, 0: none, is one to be kept though it may be as void as this one.
     """
@@ -127,7 +127,7 @@ def add_border(t, cell, b, other):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_border(t, cell, b):  # type: ignore[no-untyped-def]
+def drop_border(t, cell, b):
     """Forget the border at position b of a line, on both sides of which there is the same space."""
     tree, links = t.tree, t.links
     place, link, small, any_small = np.int64(-1), get_root(t, cell), np.int64(-1), False
@@ -158,7 +158,7 @@ def drop_border(t, cell, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill(t, cell, begin, end, space):  # type: ignore[no-untyped-def]
+def fill(t, cell, begin, end, space):
     """Let positions begin … end, between two borders, lead to a space."""
     tree, links = t.tree, t.links
     x, one = begin, np.uint64(1)
@@ -194,7 +194,7 @@ def fill(t, cell, begin, end, space):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def paint(t, cell, begin, end, space):  # type: ignore[no-untyped-def]
+def paint(t, cell, begin, end, space):
     """Let positions begin … end lead to a space, wherever they led to."""
     if begin:
         add_border(t, cell, begin, np.uint64(0))
@@ -204,7 +204,7 @@ def paint(t, cell, begin, end, space):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def tidy_border(t, cell, b):  # type: ignore[no-untyped-def]
+def tidy_border(t, cell, b):
     """Forget the border at position b if it is none any more."""
     if b == 0:
         return

@@ -40,12 +40,12 @@ MOST_COVERED = 1024  # spaces of a predicate
 
 
 @inline
-def is_coarse(form):  # type: ignore[no-untyped-def]
+def is_coarse(form):
     return form != TEXT and form % 3 == 0
 
 
 @inline
-def most_spaces(form):  # type: ignore[no-untyped-def]
+def most_spaces(form):
     """How many spaces a line of ranges has for the asking."""
     if form == TEXT:
         return MOST_TEXT
@@ -53,7 +53,7 @@ def most_spaces(form):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def check_on(words, at, line):  # type: ignore[no-untyped-def]
+def check_on(words, at, line):
     """The check of a row that a line is about. Of several with one attribute none is found but by PRESENT."""
     q, end = first_check(words, at), at + row_words(words, at)
     while q < end:
@@ -64,7 +64,7 @@ def check_on(words, at, line):  # type: ignore[no-untyped-def]
 
 
 @inline
-def ends(words, q, form):  # type: ignore[no-untyped-def]
+def ends(words, q, form):
     """First and last position of a range of numbers or times; of whole numbers, the line ends with the short line."""
     low, high = hull_of(words, q, form)
     if form == WHOLE and high >= np.uint64((1 << 20) - 1):
@@ -73,13 +73,13 @@ def ends(words, q, form):  # type: ignore[no-untyped-def]
 
 
 @inline
-def base_form(form):  # type: ignore[no-untyped-def]
+def base_form(form):
     """The form of equality that goes with a form of ranges."""
     return form if form == TEXT else form - (form + 2) % 3
 
 
 @kernel
-def first_and_last(t, words, q, line, strings):  # type: ignore[no-untyped-def]
+def first_and_last(t, words, q, line, strings):
     """The first and the last space that a range covers."""
     form = line & 15
     if form != TEXT:
@@ -100,7 +100,7 @@ def first_and_last(t, words, q, line, strings):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cover(t, words, q, line, strings, out):  # type: ignore[no-untyped-def]
+def cover(t, words, q, line, strings, out):
     """Put the spaces that a check covers into out; how many. Those of single values are made, if need be."""
     form = line & 15
     if form == PRESENT:
@@ -123,7 +123,7 @@ def cover(t, words, q, line, strings, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def covered(t, words, q, line, strings):  # type: ignore[no-untyped-def]
+def covered(t, words, q, line, strings):
     """How many spaces a check covers, or will once they are made; not counted beyond MOST_COVERED."""
     form = line & 15
     if form == PRESENT:
@@ -139,7 +139,7 @@ def covered(t, words, q, line, strings):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def borders_at(t, words, q, line, strings):  # type: ignore[no-untyped-def]
+def borders_at(t, words, q, line, strings):
     """The two spaces that begin at the bounds of a range, -1: none does, or there is no bound."""
     form = line & 15
     first = behind = np.int64(-1)
@@ -163,7 +163,7 @@ def borders_at(t, words, q, line, strings):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def guarantees(t, words, q, line, first, behind):  # type: ignore[no-untyped-def]
+def guarantees(t, words, q, line, first, behind):
     """Whether whoever comes to the spaces of a check satisfies it; `first`, `behind`: what `borders_at` said."""
     form, code = line & 15, words[q]
     if form == PRESENT or not is_exact(code):
@@ -177,7 +177,7 @@ def guarantees(t, words, q, line, first, behind):  # type: ignore[no-untyped-def
 
 
 @kernel
-def text_border(t, line, strings, at):  # type: ignore[no-untyped-def]
+def text_border(t, line, strings, at):
     """The space, or layer, that begins at a cut of the alphabet; -1: none does."""
     data, begin, end = strings.data, strings.begin[at >> 1], strings.end[at >> 1]
     cell, layer = np.int64(line), 0

@@ -31,7 +31,7 @@ from eligo.jit import inline, kernel
 
 
 @inline
-def meet(t, s, e, n, spaces, lines):  # type: ignore[no-untyped-def]
+def meet(t, s, e, n, spaces, lines):
     """Put the spaces that an event with n attributes lies in, and their lines, into two lists; how many, or more than
     there is room for, and whether each line has one alone.
     """
@@ -104,14 +104,14 @@ def meet(t, s, e, n, spaces, lines):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def space_of_text(t, line, source, e):  # type: ignore[no-untyped-def]
+def space_of_text(t, line, source, e):
     """The space of a string that the event brought, entry `source` of its buffer."""
     row = e.key[source]
     return locate_text(t, line, e.text, e.text_low[row], e.text_high[row], 0)
 
 
 @kernel
-def meet_various(t, s, e, a, spaces, lines, m):  # type: ignore[no-untyped-def]
+def meet_various(t, s, e, a, spaces, lines, m):
     """The same for an attribute with several values or a range of them; lines one after the other, spaces once each."""
     for form in range(PRESENT + 1, TEXT + 1):
         line = 16 * a + form
@@ -144,7 +144,7 @@ def meet_various(t, s, e, a, spaces, lines, m):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def meet_range(t, line, link, low, high, spaces, lines, begin, m):  # type: ignore[no-untyped-def]
+def meet_range(t, line, link, low, high, spaces, lines, begin, m):
     """Add the spaces of a line that positions low … high lie in."""
     x = low
     while True:
@@ -162,7 +162,7 @@ def meet_range(t, line, link, low, high, spaces, lines, begin, m):  # type: igno
 
 
 @kernel
-def meet_all(t, line, spaces, lines, begin, m):  # type: ignore[no-untyped-def]
+def meet_all(t, line, spaces, lines, begin, m):
     """Add all spaces of a line of ranges."""
     space = first_of(t, line)
     while space >= 0:
@@ -172,7 +172,7 @@ def meet_all(t, line, spaces, lines, begin, m):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def first_of(t, line):  # type: ignore[no-untyped-def]
+def first_of(t, line):
     space = locate(t.tree, t.links, np.int64(t.root[line]), np.uint64(0))
     while is_layer(t, space):
         space = locate(t.tree, t.links, (t.space[4 * space + SEEN] << 32) >> 32, np.uint64(0))
@@ -180,7 +180,7 @@ def first_of(t, line):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_space(spaces, lines, begin, m, space, line):  # type: ignore[no-untyped-def]
+def add_space(spaces, lines, begin, m, space, line):
     """Add a space to a list, unless it has it from `begin` on."""
     # Spaces of one range come in order; those of several values are few.
     for i in range(min(m, len(spaces)) - 1, max(begin, m - 64) - 1, -1):
@@ -192,7 +192,7 @@ def add_space(spaces, lines, begin, m, space, line):  # type: ignore[no-untyped-
 
 
 @inline
-def watch(t, s, n, m, spaces):  # type: ignore[no-untyped-def]
+def watch(t, s, n, m, spaces):
     """Count an event for its attributes and spaces, and remember its values. Several searches may do so at once, and a
     count that gets lost does no harm.
     """
@@ -219,7 +219,7 @@ def watch(t, s, n, m, spaces):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def observe_events(t, e, events, s, w):  # type: ignore[no-untyped-def]
+def observe_events(t, e, events, s, w):
     """Count events that nobody searches for."""
     spaces, lines = w.spaces, w.lines
     for event in range(events):

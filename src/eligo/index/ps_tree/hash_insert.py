@@ -16,7 +16,7 @@ from eligo.jit import kernel
 
 
 @kernel
-def place_keys(t, row, at, strings, spaces, out):  # type: ignore[no-untyped-def]
+def place_keys(t, row, at, strings, spaces, out):
     """Put a row into the blocks of its keys."""
     number, most = row[at] >> 32, t.state[ACCESSES]
     lines = t.access[number * (most + 1) : (number + 1) * (most + 1)]
@@ -59,7 +59,7 @@ def place_keys(t, row, at, strings, spaces, out):  # type: ignore[no-untyped-def
 
 
 @kernel
-def combine(t, lines, n, counts, spaces, out, size, number, beside_it):  # type: ignore[no-untyped-def]
+def combine(t, lines, n, counts, spaces, out, size, number, beside_it):
     """For all combinations of spaces: add the row out[:size] to their block, or, size 0, take a conjunction's out."""
     some, turn = np.empty(n, np.int64), np.zeros(n, np.int64)
     while True:
@@ -85,7 +85,7 @@ def combine(t, lines, n, counts, spaces, out, size, number, beside_it):  # type:
 
 
 @kernel
-def unplace_keys(t, row, at, strings, spaces):  # type: ignore[no-untyped-def]
+def unplace_keys(t, row, at, strings, spaces):
     """Take a row, given as a copy, out of the blocks of its keys."""
     number, most = row[at] >> 32, t.state[ACCESSES]
     lines = t.access[number * (most + 1) : (number + 1) * (most + 1)]
@@ -118,7 +118,7 @@ def unplace_keys(t, row, at, strings, spaces):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gathered_keys(t, s, most):  # type: ignore[no-untyped-def]
+def gathered_keys(t, s, most):
     """Copies of the rows that are found by a space of ranges, one for each conjunction, and where each of them begins;
     or, if there are more than so many, nothing but a count below 0.
     """
@@ -156,7 +156,7 @@ def gathered_keys(t, s, most):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def is_crowded(t, row, at, lines, n, strings, spaces):  # type: ignore[no-untyped-def]
+def is_crowded(t, row, at, lines, n, strings, spaces):
     """Whether a block of the spaces that a row covers on n lines has so many rules that a further one is needed."""
     counts, some, turn = np.zeros(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
     for i in range(n):

@@ -27,7 +27,7 @@ FRONT = 24  # words of a block that the cache is told of: its head and some of i
 
 
 @inline
-def pairs_of(t, m, spaces, lines, bits, pending):  # type: ignore[no-untyped-def]
+def pairs_of(t, m, spaces, lines, bits, pending):
     """Put the keys of two spaces that may have rules into pending; how many."""
     extra, slots = t.extra, t.slots
     mask = np.uint64(len(slots) // 2 - 1)
@@ -49,7 +49,7 @@ def pairs_of(t, m, spaces, lines, bits, pending):  # type: ignore[no-untyped-def
 
 
 @inline
-def blocks_of(t, count, pending, blocks, k):  # type: ignore[no-untyped-def]
+def blocks_of(t, count, pending, blocks, k):
     """Add the blocks of keys, as far as they are there; how many blocks there are then."""
     slots, words = t.slots, t.words
     mask, one, two = np.uint64(len(slots) // 2 - 1), np.uint64(1), np.uint64(2)
@@ -68,7 +68,7 @@ def blocks_of(t, count, pending, blocks, k):  # type: ignore[no-untyped-def]
 
 
 @inline
-def rows_of(t, count, blocks, here, starts, ends, found):  # type: ignore[no-untyped-def]
+def rows_of(t, count, blocks, here, starts, ends, found):
     """The rows of some blocks whose space in the directory an event lies in: where stretches of them begin and end; how
     many stretches, below 0 if they are too many. `here`: a bit for each space.
     """
@@ -99,7 +99,7 @@ def rows_of(t, count, blocks, here, starts, ends, found):  # type: ignore[no-unt
 
 
 @kernel
-def deeper(t, m, depth, spaces, lines, bits, blocks, k):  # type: ignore[no-untyped-def]
+def deeper(t, m, depth, spaces, lines, bits, blocks, k):
     """Add the blocks of all combinations of `depth` spaces, three or more; how many there are then, more than there is
     room for if they are too many.
     """
@@ -147,7 +147,7 @@ def deeper(t, m, depth, spaces, lines, bits, blocks, k):  # type: ignore[no-unty
 
 
 @inline
-def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore[no-untyped-def]
+def search_keys(t, e, event, s, strings, w, found, k, counters):
     """MatchEvent (Algorithm 7): put the conjunctions that an event satisfies into found from k on; where they end."""
     spaces, lines, pending, blocks, here = w.spaces, w.lines, w.pending, w.blocks, w.here
     starts, ends = w.starts, w.ends
@@ -207,7 +207,7 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):  # type: ignore
 
 
 @kernel
-def all_rows(t, starts, ends, found):  # type: ignore[no-untyped-def]
+def all_rows(t, starts, ends, found):
     """Where the rows of each block begin and end; how many blocks, and rows added to those found."""
     words, count = t.words, 0
     for i in range(t.state[SPACES] + len(t.slots) // 2):
@@ -228,7 +228,7 @@ make_work = handle("Work", ("spaces", "lines", "bits", "pending", "blocks", "her
 
 
 @kernel
-def search_many(t, e, first, stop, s, strings, w, found, counters, most, offsets):  # type: ignore[no-untyped-def]
+def search_many(t, e, first, stop, s, strings, w, found, counters, most, offsets):
     """Events first … stop-1 as far as there is room for `most` conjunctions each; the first event not done."""
     k = 0
     offsets[0] = 0

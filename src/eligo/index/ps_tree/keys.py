@@ -25,12 +25,12 @@ from eligo.jit import inline, kernel
 
 
 @inline
-def attribute_bit(attribute):  # type: ignore[no-untyped-def]
+def attribute_bit(attribute):
     return np.uint64(1) << ((np.uint64(attribute) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(58))
 
 
 @inline
-def find_slot(slots, key):  # type: ignore[no-untyped-def]
+def find_slot(slots, key):
     """Where a key lies among the slots, or -1."""
     mask, one = np.uint64(len(slots) // 2 - 1), np.uint64(1)
     at = hashed(key) & mask
@@ -44,7 +44,7 @@ def find_slot(slots, key):  # type: ignore[no-untyped-def]
 
 
 @inline
-def deep_key(spaces, n):  # type: ignore[no-untyped-def]
+def deep_key(spaces, n):
     h = np.uint64(n)
     for i in range(n):
         h = mixed(h, spaces[i])
@@ -52,12 +52,12 @@ def deep_key(spaces, n):  # type: ignore[no-untyped-def]
 
 
 @inline
-def again(key):  # type: ignore[no-untyped-def]
+def again(key):
     return np.int64(mixed(np.uint64(7), key) | np.uint64(1 << 63))
 
 
 @inline
-def is_of(words, o, spaces, n, most):  # type: ignore[no-untyped-def]
+def is_of(words, o, spaces, n, most):
     """Whether a block of three spaces or more is of these."""
     for i in range(most):
         word = words[o + 3 + i // 2]
@@ -67,7 +67,7 @@ def is_of(words, o, spaces, n, most):  # type: ignore[no-untyped-def]
 
 
 @inline
-def next_turn(turn, counts, n):  # type: ignore[no-untyped-def]
+def next_turn(turn, counts, n):
     """Advances turn[:n] to the next combination of spaces; returns False after the last of them."""
     i = n - 1
     while i >= 0 and turn[i] + 1 == counts[i]:
@@ -80,7 +80,7 @@ def next_turn(turn, counts, n):  # type: ignore[no-untyped-def]
 
 
 @inline
-def find_block(t, spaces, n):  # type: ignore[no-untyped-def]
+def find_block(t, spaces, n):
     """The block of some spaces, or 0, and their key."""
     if n == 1:
         return t.posting[spaces[0]], np.int64(spaces[0])
@@ -95,7 +95,7 @@ def find_block(t, spaces, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_key(t, key, block):  # type: ignore[no-untyped-def]
+def put_key(t, key, block):
     slots, one = t.slots, np.uint64(1)
     mask = np.uint64(len(slots) // 2 - 1)
     at = hashed(key) & mask
@@ -106,7 +106,7 @@ def put_key(t, key, block):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_key(t, key):  # type: ignore[no-untyped-def]
+def drop_key(t, key):
     """Forget a key; those behind it that were pushed on by it move up."""
     slots, one, two = t.slots, np.uint64(1), np.uint64(2)
     mask = np.uint64(len(slots) // 2 - 1)
@@ -126,7 +126,7 @@ def drop_key(t, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_use(t, s, key):  # type: ignore[no-untyped-def]
+def add_use(t, s, key):
     words, o = t.words, t.uses[s]
     if o == 0:
         o = take_block(words, t.heads, 4)
@@ -144,7 +144,7 @@ def add_use(t, s, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_use(t, s, key):  # type: ignore[no-untyped-def]
+def drop_use(t, s, key):
     words, o = t.words, t.uses[s]
     count = upper(words[o])
     for i in range(1, count + 1):
@@ -158,7 +158,7 @@ def drop_use(t, s, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def new_block(t, spaces, lines, n, key, size):  # type: ignore[no-untyped-def]
+def new_block(t, spaces, lines, n, key, size):
     """A block for rules of some spaces, on so many lines, with room for so many words of rows."""
     o = new_posting(t, key, size)
     if n == 1:
@@ -179,7 +179,7 @@ def new_block(t, spaces, lines, n, key, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def moved_block(t, key, o):  # type: ignore[no-untyped-def]
+def moved_block(t, key, o):
     """Say where the block of a key lies now; -1: nowhere, of a key of one space."""
     if 0 <= key < 1 << 32:
         t.posting[key] = max(o, 0)
@@ -188,7 +188,7 @@ def moved_block(t, key, o):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_block(t, spaces, lines, n, key):  # type: ignore[no-untyped-def]
+def drop_block(t, spaces, lines, n, key):
     """Forget the key of a block that is no more."""
     if n == 1:
         t.posting[spaces[0]] = 0

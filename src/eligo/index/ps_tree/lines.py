@@ -51,35 +51,35 @@ MOST_POINTS = 64  # values that a check may name to be found by them
 
 
 @inline
-def is_range(form):  # type: ignore[no-untyped-def]
+def is_range(form):
     return form == TEXT or (form < TRUTH and form % 3 != 1 and form != PRESENT)
 
 
 @inline
-def unsigned(coordinate):  # type: ignore[no-untyped-def]
+def unsigned(coordinate):
     """A coordinate in the order of unsigned words."""
     return np.uint64(coordinate) ^ np.uint64(1 << 63)
 
 
 @inline
-def is_usable(code):  # type: ignore[no-untyped-def]
+def is_usable(code):
     """Whether only events with the attribute satisfy a check."""
     return flags_of(code) & codes.ABSENT_HOLDS == 0
 
 
 @inline
-def whole_low(place):  # type: ignore[no-untyped-def]
+def whole_low(place):
     """The first whole number at or above a place, as a position."""
     return np.uint64(((place & TOP) + 1) >> 1)
 
 
 @inline
-def whole_high(place):  # type: ignore[no-untyped-def]
+def whole_high(place):
     return np.uint64((place & TOP) >> 1)
 
 
 @inline
-def form_of_kind(kind, is_long):  # type: ignore[no-untyped-def]
+def form_of_kind(kind, is_long):
     """The form of equality for a kind of value."""
     if kind == NUMBER:
         return FLOAT if is_long else WHOLE
@@ -89,7 +89,7 @@ def form_of_kind(kind, is_long):  # type: ignore[no-untyped-def]
 
 
 @inline
-def points_in(mask):  # type: ignore[no-untyped-def]
+def points_in(mask):
     """Bits that are set."""
     n, word = np.int64(0), np.uint64(mask)
     while word:
@@ -99,7 +99,7 @@ def points_in(mask):  # type: ignore[no-untyped-def]
 
 
 @inline
-def pair_at(words, q, i):  # type: ignore[no-untyped-def]
+def pair_at(words, q, i):
     """Interval i of a check that is neither tiny nor to be asked: low and high, as places or, LONG, as coordinates."""
     code = words[q]
     listed = np.int64(shape_of(code) == AMONG)
@@ -109,7 +109,7 @@ def pair_at(words, q, i):  # type: ignore[no-untyped-def]
 
 
 @inline
-def is_point(kind, is_long, low, high):  # type: ignore[no-untyped-def]
+def is_point(kind, is_long, low, high):
     if low != high:
         return False
     if is_long or kind != NUMBER:
@@ -118,7 +118,7 @@ def is_point(kind, is_long, low, high):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def named_by(words, q):  # type: ignore[no-untyped-def]
+def named_by(words, q):
     """What the check at q names: POINTS, RANGE or NOWHERE; the form of equality for its kind of value; how many values,
     if they are few enough to be found by.
     """
@@ -166,7 +166,7 @@ def named_by(words, q):  # type: ignore[no-untyped-def]
 
 
 @inline
-def position(form, value):  # type: ignore[no-untyped-def]
+def position(form, value):
     """The position of a value, given as place or coordinate, whatever the form's checks have."""
     if form == WHOLE:
         return np.uint64((value & TOP) >> 1)
@@ -176,7 +176,7 @@ def position(form, value):  # type: ignore[no-untyped-def]
 
 
 @inline
-def point_at(words, q, form, i):  # type: ignore[no-untyped-def]
+def point_at(words, q, form, i):
     """The position of value i of a check that names values."""
     code = words[q]
     if code < 0:
@@ -197,7 +197,7 @@ def point_at(words, q, form, i):  # type: ignore[no-untyped-def]
 
 
 @inline
-def hull_of(words, q, form):  # type: ignore[no-untyped-def]
+def hull_of(words, q, form):
     """First and last position of a check that names a range of numbers or times; `form`: of equality."""
     code = words[q]
     if code < 0:
@@ -211,18 +211,18 @@ def hull_of(words, q, form):  # type: ignore[no-untyped-def]
 
 
 @inline
-def is_exact(code):  # type: ignore[no-untyped-def]
+def is_exact(code):
     """Whether a check says no more than which values it names."""
     return code < 0 or (flags_of(code) == 0 and (shape_of(code) == INSIDE or shape_of(code) == AMONG))
 
 
 @inline
-def is_one_range(code):  # type: ignore[no-untyped-def]
+def is_one_range(code):
     return code < 0 or shape_of(code) == INSIDE
 
 
 @inline
-def text_cuts(words, q):  # type: ignore[no-untyped-def]
+def text_cuts(words, q):
     """The first and the last cut of a check that names a part of the alphabet, as 2 * number of string + 1 if it lies
     behind; -1: none.
     """
@@ -236,5 +236,5 @@ def text_cuts(words, q):  # type: ignore[no-untyped-def]
 
 
 @inline
-def line_of(code, form):  # type: ignore[no-untyped-def]
+def line_of(code, form):
     return attribute_of(code) * 16 + form

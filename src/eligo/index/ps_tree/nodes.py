@@ -37,12 +37,12 @@ LOW, LINKS, COUNTS, SEEN = 0, 1, 2, 3  # words of a space (spaces.py)
 
 
 @inline
-def get_root(t, cell):  # type: ignore[no-untyped-def]
+def get_root(t, cell):
     return np.int64(t.root[cell]) if cell >= 0 else lower(t.space[4 * ~cell + SEEN])
 
 
 @inline
-def set_link(t, cell, place, link):  # type: ignore[no-untyped-def]
+def set_link(t, cell, place, link):
     """Change the link at a place, -1: the root of the line."""
     if place >= 0:
         t.links[place] = link
@@ -53,7 +53,7 @@ def set_link(t, cell, place, link):  # type: ignore[no-untyped-def]
 
 
 @inline
-def locate(tree, links, link, x):  # type: ignore[no-untyped-def]
+def locate(tree, links, link, x):
     """MatchPair (Algorithm 3): the space that position x lies in, in the tree that a link leads to."""
     one = np.uint64(1)
     while link < 0:
@@ -74,7 +74,7 @@ def locate(tree, links, link, x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def step(tree, links, o, x, first, last):  # type: ignore[no-untyped-def]
+def step(tree, links, o, x, first, last):
     """In the table at o: the place of the link for x, and the first and last position that it is for, out of those that
     the table is for.
     """
@@ -93,12 +93,12 @@ def step(tree, links, o, x, first, last):  # type: ignore[no-untyped-def]
 
 
 @inline
-def is_bucket(head):  # type: ignore[no-untyped-def]
+def is_bucket(head):
     return head >> 8 & 0xFF == BUCKET
 
 
 @inline
-def keys_up_to(tree, o, x):  # type: ignore[no-untyped-def]
+def keys_up_to(tree, o, x):
     """How many positions of the bucket at o are at or below x."""
     i, n = np.int64(0), upper(tree[o])
     while i < n and np.uint64(tree[o + 1 + i]) <= x:
@@ -107,12 +107,12 @@ def keys_up_to(tree, o, x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def bucket_links(tree, o):  # type: ignore[no-untyped-def]
+def bucket_links(tree, o):
     return 2 * (o + 1 + (tree[o] & 0xFF))
 
 
 @kernel
-def stretch(tree, links, link, x):  # type: ignore[no-untyped-def]
+def stretch(tree, links, link, x):
     """The space at x, and a position up to which it goes on at least."""
     first, last = np.uint64(0), np.uint64(LAST)
     while link < 0:
@@ -127,13 +127,13 @@ def stretch(tree, links, link, x):  # type: ignore[no-untyped-def]
 
 
 @inline
-def node_words(head):  # type: ignore[no-untyped-def]
+def node_words(head):
     k = head >> 8 & 0xFF
     return 1 + (head & 0xFF) + ((head & 0xFF) + 2) // 2 if k == BUCKET else 2 + ((1 << k) + 2) // 2
 
 
 @kernel
-def new_bucket(t, room, count, link):  # type: ignore[no-untyped-def]
+def new_bucket(t, room, count, link):
     o = take_block(t.tree, t.tree_heads, 1 + room + (room + 2) // 2)
     t.tree[o] = np.int64(count) << 32 | BUCKET << 8 | room
     t.links[2 * (o + 1 + room)] = link
@@ -141,7 +141,7 @@ def new_bucket(t, room, count, link):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def free_tree(t, link):  # type: ignore[no-untyped-def]
+def free_tree(t, link):
     """Give back all nodes that a link leads to."""
     waiting, n = np.empty(64, np.int64), 1
     waiting[0] = link
@@ -163,7 +163,7 @@ def free_tree(t, link):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def borders_of(t, link, first, last):  # type: ignore[no-untyped-def]
+def borders_of(t, link, first, last):
     """Where spaces begin in the tree of a link behind position `first` and up to `last`, which is what the link is for:
     positions, spaces, the space at `first`, how many. Slots of a table may reach further; what they say there is void.
     """
@@ -182,13 +182,13 @@ def borders_of(t, link, first, last):  # type: ignore[no-untyped-def]
 
 
 @inline
-def bits(word):  # type: ignore[no-untyped-def]
+def bits(word):
     """Bits that a number takes."""
     return np.int64(64) - np.int64(leading_zeros(word)) if word else np.int64(0)
 
 
 @kernel
-def build_tree(t, keys, spaces, n, before):  # type: ignore[no-untyped-def]
+def build_tree(t, keys, spaces, n, before):
     """A tree for n borders in ascending order; its link. From keys[i] on lies spaces[i], and `before` ahead of all."""
     tree, links = t.tree, t.links
     waiting, waits = np.empty(1024, np.int64), 1  # four words each: first and last border, leaf, place of the link

@@ -200,14 +200,14 @@ class Pools:
 
 
 @inline
-def hashed(key):  # type: ignore[no-untyped-def]
+def hashed(key):
     """Where a key is looked for first."""
     h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     return h ^ (h >> np.uint64(29))
 
 
 @inline
-def has_room(t, row):  # type: ignore[no-untyped-def]
+def has_room(t, row):
     """Whether there may be room to insert a row of so many words, or to take one out: so much `make_room` makes.
 
     What an insertion takes in the end depends on what others have: it asks again before each step (`may_move`).
@@ -226,14 +226,14 @@ def has_room(t, row):  # type: ignore[no-untyped-def]
 
 
 @inline
-def least_words(t):  # type: ignore[no-untyped-def]
+def least_words(t):
     """Words that it takes to let one more row be found by every event."""
     always = t.posting[ALWAYS]
     return 2 * t.state[LONGEST] + 2 * (t.words[always] & 0xFFFF_FFFF if always else 0) + 64
 
 
 @inline
-def may_move(t, needed, borders):  # type: ignore[no-untyped-def]
+def may_move(t, needed, borders):
     """Whether there is room for so many words of rows and so many borders, and then to let one row be found by all."""
     return t.heads[USED] + needed + least_words(t) <= len(t.words) and 3 * t.tree_heads[USED] + _BORDER * (
         t.state[LONGEST] + 4 + borders
@@ -241,7 +241,7 @@ def may_move(t, needed, borders):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def larger_slots(slots, taken):  # type: ignore[no-untyped-def]
+def larger_slots(slots, taken):
     """The same keys in an array with room for so many."""
     size = _SLOTS
     while size < 3 * taken // 2:

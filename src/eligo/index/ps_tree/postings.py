@@ -28,24 +28,24 @@ KEY, ROWS = 1, 2
 
 
 @inline
-def head_words(t, key):  # type: ignore[no-untyped-def]
+def head_words(t, key):
     """Words of a block before its directory."""
     return np.int64(3) if key >= 0 else 3 + (t.state[ACCESSES] + 1) // 2
 
 
 @inline
-def directory_of(t, o):  # type: ignore[no-untyped-def]
+def directory_of(t, o):
     """Where the directory of a block begins, less 1: rows are counted from 1 on."""
     return o + head_words(t, t.words[o + KEY]) - 1
 
 
 @inline
-def rows_in(t, o):  # type: ignore[no-untyped-def]
+def rows_in(t, o):
     return upper(t.words[o + ROWS])
 
 
 @kernel
-def new_posting(t, key, size):  # type: ignore[no-untyped-def]
+def new_posting(t, key, size):
     """A block without rows, with room for one of so many words."""
     words, head = t.words, head_words(t, key) + 1
     o = take_block(words, t.heads, head + size)
@@ -55,7 +55,7 @@ def new_posting(t, key, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def moved_posting(t, o, entries, room):  # type: ignore[no-untyped-def]
+def moved_posting(t, o, entries, room):
     """Give a block room for so many entries, and for so many words in all; where it lies then."""
     words = t.words
     used, old, head = upper(words[o]), lower(words[o]), head_words(t, words[o + KEY])
@@ -78,7 +78,7 @@ def moved_posting(t, o, entries, room):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def append_row(t, o, row, size, beside):  # type: ignore[no-untyped-def]
+def append_row(t, o, row, size, beside):
     """Add the row row[:size], with a space beside it, to a block; where the block lies then."""
     words = t.words
     count, entries, used = upper(words[o + ROWS]), lower(words[o + ROWS]), upper(words[o])
@@ -96,7 +96,7 @@ def append_row(t, o, row, size, beside):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def row_in(t, o, number):  # type: ignore[no-untyped-def]
+def row_in(t, o, number):
     """Which row of a block is that of a conjunction, from 1 on; 0: none."""
     words, d = t.words, directory_of(t, o)
     for i in range(1, rows_in(t, o) + 1):
@@ -106,7 +106,7 @@ def row_in(t, o, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def remove_row(t, o, number):  # type: ignore[no-untyped-def]
+def remove_row(t, o, number):
     """Take the row of a conjunction out of a block; where the block lies then, -1: it was the last row."""
     words, d = t.words, directory_of(t, o)
     which, used, count, entries = row_in(t, o, number), upper(words[o]), rows_in(t, o), lower(words[o + ROWS])
@@ -130,7 +130,7 @@ def remove_row(t, o, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def arranged(source, at, guaranteed, count, out):  # type: ignore[no-untyped-def]
+def arranged(source, at, guaranteed, count, out):
     """Write a row to out: plain checks, other checks, and behind them the `count` checks that begin at guaranteed[i] of
     the source; its words.
     """
@@ -158,7 +158,7 @@ def arranged(source, at, guaranteed, count, out):  # type: ignore[no-untyped-def
 
 
 @kernel
-def mark_rows(t, attributes, strings):  # type: ignore[no-untyped-def]
+def mark_rows(t, attributes, strings):
     """Set what stands at the numbers of the attributes and strings that some row names."""
     words, spaces = t.words, t.state[SPACES]
     if t.state[SIGNATURES]:

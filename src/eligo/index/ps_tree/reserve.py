@@ -16,7 +16,7 @@ from eligo.jit import kernel
 
 
 @kernel
-def moving_words(t, copies, starts, count, line, more, parts, strings, spaces):  # type: ignore[no-untyped-def]
+def moving_words(t, copies, starts, count, line, more, parts, strings, spaces):
     """Words that taking some rows out and putting them in again takes at most, when a space of a line has become so
     many, and there are so many more keys: blocks that grow row by row leave behind others five to seven times as large
     together, and a list of keys that is full moves.
@@ -38,7 +38,7 @@ def moving_words(t, copies, starts, count, line, more, parts, strings, spaces): 
 
 
 @kernel
-def placing_words(t, row, at, lines, n, strings, spaces):  # type: ignore[no-untyped-def]
+def placing_words(t, row, at, lines, n, strings, spaces):
     """Words that placing a row takes at most, given the lines that it is found by."""
     words, size, most = t.words, row_words(row, at), t.state[ACCESSES]
     if t.state[SIGNATURES]:

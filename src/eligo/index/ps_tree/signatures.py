@@ -20,27 +20,27 @@ from eligo.jit import inline, kernel
 
 
 @inline
-def spread(link):  # type: ignore[no-untyped-def]
+def spread(link):
     """A rule's hash: the upper half says which word."""
     h = np.uint64(link) * np.uint64(0x9E3779B97F4A7C15)
     return h ^ (h >> np.uint64(32))
 
 
 @inline
-def bits_of_rule(h):  # type: ignore[no-untyped-def]
+def bits_of_rule(h):
     one, six = np.uint64(1), np.uint64(63)
     return one << (h & six) | one << (h >> np.uint64(6) & six) | one << (h >> np.uint64(12) & six)
 
 
 @inline
-def add_bits(words, o, size, link):  # type: ignore[no-untyped-def]
+def add_bits(words, o, size, link):
     h = spread(link)
     at = o + 1 + np.int64(h >> np.uint64(20) & np.uint64(size - 1))
     words[at] = np.int64(np.uint64(words[at]) | bits_of_rule(h))
 
 
 @kernel
-def build_signature(t, s):  # type: ignore[no-untyped-def]
+def build_signature(t, s):
     """Build the filter of a space from its members."""
     words, halves = t.words, t.halves
     old, m = t.extra[s], t.uses[s]
@@ -60,7 +60,7 @@ def build_signature(t, s):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_member(t, s, link):  # type: ignore[no-untyped-def]
+def add_member(t, s, link):
     """Let a rule be in the signature of a space."""
     words = t.words
     m = t.uses[s]
@@ -87,7 +87,7 @@ def add_member(t, s, link):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_member(t, s, link):  # type: ignore[no-untyped-def]
+def drop_member(t, s, link):
     """Take a rule out of the signature of a space."""
     words, halves, m = t.words, t.halves, t.uses[s]
     if m == 0:

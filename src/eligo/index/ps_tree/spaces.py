@@ -40,7 +40,7 @@ LAYER = -1
 
 
 @kernel
-def new_space(t, low, cell):  # type: ignore[no-untyped-def]
+def new_space(t, low, cell):
     state = t.state
     s = state[FREE_SPACE]
     if s >= 0:
@@ -57,7 +57,7 @@ def new_space(t, low, cell):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def free_space(t, s):  # type: ignore[no-untyped-def]
+def free_space(t, s):
     t.space[4 * s] = t.state[FREE_SPACE]
     t.space[4 * s + LINKS] = pair(-1, -1)
     t.space[4 * s + COUNTS] = 0
@@ -65,37 +65,37 @@ def free_space(t, s):  # type: ignore[no-untyped-def]
 
 
 @inline
-def space_at(t, cell, x):  # type: ignore[no-untyped-def]
+def space_at(t, cell, x):
     return locate(t.tree, t.links, get_root(t, cell), x)
 
 
 @inline
-def next_space(t, s):  # type: ignore[no-untyped-def]
+def next_space(t, s):
     return upper(t.space[4 * s + LINKS])
 
 
 @inline
-def cell_of(t, s):  # type: ignore[no-untyped-def]
+def cell_of(t, s):
     return lower(t.space[4 * s + LINKS])
 
 
 @inline
-def is_layer(t, s):  # type: ignore[no-untyped-def]
+def is_layer(t, s):
     return upper(t.space[4 * s + COUNTS]) == LAYER
 
 
 @inline
-def predicates_of(t, s):  # type: ignore[no-untyped-def]
+def predicates_of(t, s):
     return upper(t.space[4 * s + COUNTS])
 
 
 @kernel
-def count_predicate(t, s, by):  # type: ignore[no-untyped-def]
+def count_predicate(t, s, by):
     t.space[4 * s + COUNTS] += np.int64(by) << 32
 
 
 @kernel
-def end_of(t, cell, s, x):  # type: ignore[no-untyped-def]
+def end_of(t, cell, s, x):
     """The last position of a space that x lies in."""
     link = get_root(t, cell)
     end = x
@@ -110,7 +110,7 @@ def end_of(t, cell, s, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def open_line(t, line):  # type: ignore[no-untyped-def]
+def open_line(t, line):
     """Give a line of ranges its first space, which is all of it."""
     if t.root[line] == 0:
         t.root[line] = new_space(t, 0, line)
@@ -118,7 +118,7 @@ def open_line(t, line):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cut(t, line, cell, b):  # type: ignore[no-untyped-def]
+def cut(t, line, cell, b):
     """Partition (Algorithm 2): let a space begin at position b; which."""
     s = space_at(t, cell, b)
     if np.uint64(t.space[4 * s + LOW]) == b:
@@ -136,25 +136,25 @@ def cut(t, line, cell, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hold_border(t, s, by):  # type: ignore[no-untyped-def]
+def hold_border(t, s, by):
     """One predicate more has a bound where a space begins, or one less."""
     t.space[4 * s + COUNTS] += by
 
 
 @kernel
-def is_void(t, s):  # type: ignore[no-untyped-def]
+def is_void(t, s):
     """Whether no predicate has a bound where a space begins, though another space ends there."""
     return t.space[4 * s + LOW] != 0 and t.space[4 * s + COUNTS] & 0xFFFF_FFFF == 0
 
 
 @kernel
-def before_space(t, s):  # type: ignore[no-untyped-def]
+def before_space(t, s):
     """The space in the same tree that ends where this one begins."""
     return space_at(t, cell_of(t, s), np.uint64(t.space[4 * s + LOW]) - np.uint64(1))
 
 
 @kernel
-def join(t, line, s):  # type: ignore[no-untyped-def]
+def join(t, line, s):
     """Give a space, from which the index has taken all, to the one before it."""
     cell, b = cell_of(t, s), np.uint64(t.space[4 * s + LOW])
     before = before_space(t, s)
@@ -167,7 +167,7 @@ def join(t, line, s):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_point(t, line, x):  # type: ignore[no-untyped-def]
+def add_point(t, line, x):
     """The space of one value on a line of values, made if need be."""
     if t.root[line] == 0:
         t.root[line] = GAP
@@ -184,7 +184,7 @@ def add_point(t, line, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_point(t, line, s):  # type: ignore[no-untyped-def]
+def drop_point(t, line, s):
     """Forget the space of a value that no rule names any more."""
     x = np.uint64(t.space[4 * s + LOW])
     if line & 15:
@@ -201,7 +201,7 @@ def drop_point(t, line, s):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def close_line(t, line):  # type: ignore[no-untyped-def]
+def close_line(t, line):
     """Forget a line of ranges whose only space no predicate covers."""
     s = np.int64(t.root[line])
     if s > GAP and t.spaces[line] == 1 and predicates_of(t, s) == 0:

@@ -39,7 +39,7 @@ MORE = 8
 
 
 @inline
-def slice_at(data, begin, end, layer):  # type: ignore[no-untyped-def]
+def slice_at(data, begin, end, layer):
     """Slice number `layer` of the string data[begin:end]."""
     at = begin + 7 * layer
     word = np.uint64(0)
@@ -52,7 +52,7 @@ def slice_at(data, begin, end, layer):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def isolate(t, line, cell, v):  # type: ignore[no-untyped-def]
+def isolate(t, line, cell, v):
     """The layer behind slice v, made if need be."""
     s = space_at(t, cell, v)
     if is_layer(t, s):
@@ -71,7 +71,7 @@ def isolate(t, line, cell, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cut_text(t, line, data, begin, end, behind):  # type: ignore[no-untyped-def]
+def cut_text(t, line, data, begin, end, behind):
     """Partition at a string, or right behind it; the space that begins there, -1: too deep."""
     if end - begin > 7 * DEEPEST:
         return np.int64(-1)
@@ -84,7 +84,7 @@ def cut_text(t, line, data, begin, end, behind):  # type: ignore[no-untyped-def]
 
 
 @inline
-def locate_text(t, line, data, begin, end, by):  # type: ignore[no-untyped-def]
+def locate_text(t, line, data, begin, end, by):
     """The space of a string; `by` 1: of what comes right behind it; -1: right before."""
     cell, layer = np.int64(line), 0
     while True:
@@ -105,7 +105,7 @@ def locate_text(t, line, data, begin, end, by):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def close_layers(t, line, s):  # type: ignore[no-untyped-def]
+def close_layers(t, line, s):
     """If a space is the only one of its layer, it takes the layer's place, and the two borders that the layer held are
     let go; the space behind it, -1: there was no such layer.
     """

@@ -86,7 +86,7 @@ HEAVY = 256  # rules of a space that is not cut any more
 
 
 @kernel
-def place(t, row, at, strings, spaces, out):  # type: ignore[no-untyped-def]
+def place(t, row, at, strings, spaces, out):
     """Let a row, whose lines are known, be found by its spaces."""
     if t.state[SIGNATURES]:
         place_entries(t, row, at, strings, spaces, out)
@@ -95,7 +95,7 @@ def place(t, row, at, strings, spaces, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def unplace(t, row, at, strings, spaces):  # type: ignore[no-untyped-def]
+def unplace(t, row, at, strings, spaces):
     """Let a row, given as a copy, not be found any more."""
     if t.state[SIGNATURES]:
         unplace_entries(t, row, at, strings, spaces)
@@ -104,7 +104,7 @@ def unplace(t, row, at, strings, spaces):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gathered(t, s):  # type: ignore[no-untyped-def]
+def gathered(t, s):
     """Copies of the rows of a space of ranges, one for each conjunction, and where each of them begins; or, if they are
     too many, nothing but a count below 0.
     """
@@ -114,7 +114,7 @@ def gathered(t, s):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-untyped-def]
+def cut_at(t, line, cell, b, text, strings, spaces, out):
     """Cut a line at a position of a cell or, text >= 0, at a cut of the alphabet, unless too much lies there."""
     state, many = t.state, t.spaces[line] >= most_spaces(line & 15)
     if state[COPIES] > 8 * state[ROWS] + 1024 or t.spaces[line] >= MOST_AT_ALL or (many and is_coarse(line & 15)):
@@ -157,7 +157,7 @@ def cut_at(t, line, cell, b, text, strings, spaces, out):  # type: ignore[no-unt
 
 
 @kernel
-def widen(t, row, at, line, strings, spaces, out):  # type: ignore[no-untyped-def]
+def widen(t, row, at, line, strings, spaces, out):
     """Partition a line at the bounds of a row's range, where that can be done."""
     q = check_on(row, at, line)
     open_line(t, line)
@@ -177,7 +177,7 @@ def widen(t, row, at, line, strings, spaces, out):  # type: ignore[no-untyped-de
 
 
 @kernel
-def settle(t, row, at, strings, spaces, out, chosen, options, weights, patient):  # type: ignore[no-untyped-def]
+def settle(t, row, at, strings, spaces, out, chosen, options, weights, patient):
     """Choose the lines of a row and place it: as few as lead to no crowded space. Where there is no room for that, it
     is not placed, which the answer says, or, not `patient`, such that every event looks at it.
     """
@@ -233,7 +233,7 @@ def settle(t, row, at, strings, spaces, out, chosen, options, weights, patient):
 
 
 @inline
-def has_row(copies, starts, count, number):  # type: ignore[no-untyped-def]
+def has_row(copies, starts, count, number):
     """Whether one of some rows is that of a conjunction."""
     found = False
     for i in range(count):
@@ -242,7 +242,7 @@ def has_row(copies, starts, count, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def tidy(t, line, s, strings, spaces, out):  # type: ignore[no-untyped-def]
+def tidy(t, line, s, strings, spaces, out):
     """Join a space with the one before it, as long as no predicate has a bound between them."""
     while True:
         if not is_layer(t, s) and is_void(t, s):
@@ -273,7 +273,7 @@ def tidy(t, line, s, strings, spaces, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def narrow(t, row, at, line, strings, spaces, out):  # type: ignore[no-untyped-def]
+def narrow(t, row, at, line, strings, spaces, out):
     """Undo what a row that was taken out leaves without purpose on one of its lines."""
     q = check_on(row, at, line)
     if not is_range(line & 15):
@@ -291,7 +291,7 @@ def narrow(t, row, at, line, strings, spaces, out):  # type: ignore[no-untyped-d
 
 
 @kernel
-def insert_rows(t, words, offsets, first, stop, order, strings, spaces, out, chosen, options, weights):  # type: ignore[no-untyped-def]
+def insert_rows(t, words, offsets, first, stop, order, strings, spaces, out, chosen, options, weights):
     """InsertSubscription (Algorithms 4 and 6) for rows first … stop-1 as far as there is room; the first one not
     inserted. With an order, those are rows order[first] …, and `foresee` has noted them.
     """
@@ -314,7 +314,7 @@ def insert_rows(t, words, offsets, first, stop, order, strings, spaces, out, cho
 
 
 @kernel
-def foresee(t, words, offsets, rows, chosen, options, weights):  # type: ignore[no-untyped-def]
+def foresee(t, words, offsets, rows, chosen, options, weights):
     """Note all rows before the first of them is inserted; for each of them a number, about the same for those that will
     be found by the same space.
     """
@@ -334,7 +334,7 @@ def foresee(t, words, offsets, rows, chosen, options, weights):  # type: ignore[
 
 
 @kernel
-def find_row(t, number):  # type: ignore[no-untyped-def]
+def find_row(t, number):
     """Where the row of a conjunction lies, or -1."""
     if not 0 <= number < t.state[HIGHEST] or t.where[number] <= 0:
         return np.int64(-1)
@@ -349,14 +349,14 @@ copy_rows = copying(find_row)
 
 
 @inline
-def copy_row(t, number):  # type: ignore[no-untyped-def]
+def copy_row(t, number):
     """The words of a conjunction's row; none if it is not there."""
     at = find_row(t, number)
     return t.words[at : at + row_words(t.words, at)].copy() if at >= 0 else t.words[:0].copy()
 
 
 @kernel
-def take_away(t, row, strings, spaces, out):  # type: ignore[no-untyped-def]
+def take_away(t, row, strings, spaces, out):
     """Take a row, given as a copy, out of all, and undo what it leaves without purpose."""
     number, most = row[0] >> 32, t.state[ACCESSES]
     unplace(t, row, np.int64(0), strings, spaces)
@@ -369,7 +369,7 @@ def take_away(t, row, strings, spaces, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def delete_rows(t, numbers, first, stop, strings, spaces, out):  # type: ignore[no-untyped-def]
+def delete_rows(t, numbers, first, stop, strings, spaces, out):
     """Delete the rows of conjunctions first … stop-1 of a list, as far as they are there and there is room to move what
     is left; the first one not deleted.
     """
@@ -386,7 +386,7 @@ def delete_rows(t, numbers, first, stop, strings, spaces, out):  # type: ignore[
 
 
 @kernel
-def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):  # type: ignore[no-untyped-def]
+def adjust_rows(t, effort, strings, spaces, out, chosen, options, weights):
     """Go on looking whether rows would be found better by other predicates, now that more events were seen; whether
     this round is over.
     """

@@ -86,7 +86,7 @@ def _arrivals(table: RuleTable, tags: list[str], tree: I32, tree_offsets: I64, w
 
 
 @kernel
-def study(tree, tree_offsets, words, offsets):  # type: ignore[no-untyped-def]
+def study(tree, tree_offsets, words, offsets):
     """Labels of leaves; the hash of each row, and for those that a tree uses the first equal one, by its number among
     those to keep; how many these are.
     """

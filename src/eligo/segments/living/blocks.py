@@ -13,7 +13,7 @@ END, FREE = 0, 1  # of the tally: words ever used, words in free blocks
 
 
 @inline
-def size_class(words):  # type: ignore[no-untyped-def]
+def size_class(words):
     """The smallest size of at least so many words, by number."""
     k, room = 0, 4
     while room < words:
@@ -23,12 +23,12 @@ def size_class(words):  # type: ignore[no-untyped-def]
 
 
 @inline
-def class_words(k):  # type: ignore[no-untyped-def]
+def class_words(k):
     return 4 << (k >> 1) if k & 1 == 0 else 6 << (k >> 1)
 
 
 @inline
-def new_block(words, free, tally, size):  # type: ignore[no-untyped-def]
+def new_block(words, free, tally, size):
     """A block of so many words or somewhat more; where it begins."""
     k = size_class(size)
     at = free[k]
@@ -42,7 +42,7 @@ def new_block(words, free, tally, size):  # type: ignore[no-untyped-def]
 
 
 @inline
-def free_block(words, free, tally, at, size):  # type: ignore[no-untyped-def]
+def free_block(words, free, tally, at, size):
     k = size_class(size)
     words[at] = free[k]
     free[k] = at

@@ -59,7 +59,7 @@ class CompletionScratch:
 
 
 @inline
-def is_wide_complete(blocks, at, leaves, truth, reached):  # type: ignore[no-untyped-def]
+def is_wide_complete(blocks, at, leaves, truth, reached):
     """Whether a tree is complete that has more leaves than a word has bits."""
     reached[: leaves + 1] = 0
     reached[0] = 1
@@ -75,7 +75,7 @@ def is_wide_complete(blocks, at, leaves, truth, reached):  # type: ignore[no-unt
 
 
 @inline
-def complete_rows(p, found, first, stop, s, start):  # type: ignore[no-untyped-def]
+def complete_rows(p, found, first, stop, s, start):
     """Write the rows that found[first:stop] completes from matched[start] on, in any order; where they end."""
     owner, blocks = p.owner, p.blocks
     truth, seen, matched, failed, reached = s.truth, s.seen, s.matched, s.failed, s.reached
@@ -135,7 +135,7 @@ def complete_rows(p, found, first, stop, s, start):  # type: ignore[no-untyped-d
 
 
 @inline
-def leave_out(p, matched, start, stop, wanted):  # type: ignore[no-untyped-def]
+def leave_out(p, matched, start, stop, wanted):
     """Keep the rows that readers see and that have one of the wanted tags, if any are; where they end."""
     status, record, records = p.status, p.record, p.records
     k = start
@@ -152,7 +152,7 @@ def leave_out(p, matched, start, stop, wanted):  # type: ignore[no-untyped-def]
 
 
 @inline
-def in_order(p, s, start, stop):  # type: ignore[no-untyped-def]
+def in_order(p, s, start, stop):
     """Sort matched[start:stop] by sequence number: few by insertion, many digit by digit or by their bits."""
     matched, sequence, seen, other, keys = s.matched, p.sequence, s.seen, s.other, s.keys
     n = stop - start
@@ -201,7 +201,7 @@ def in_order(p, s, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inline
-def complete_event(p, found, first, stop, wanted, limit, s, start):  # type: ignore[no-untyped-def]
+def complete_event(p, found, first, stop, wanted, limit, s, start):
     """The rows that found[first:stop] completes, in order, from matched[start] on; where they end."""
     k = complete_rows(p, found, first, stop, s, start)
     if len(wanted) or p.state[HIDDEN] > 0:
@@ -211,12 +211,12 @@ def complete_event(p, found, first, stop, wanted, limit, s, start):  # type: ign
 
 
 @kernel
-def complete_one(p, found, count, wanted, limit, s):  # type: ignore[no-untyped-def]
+def complete_one(p, found, count, wanted, limit, s):
     return complete_event(p, found, 0, count, wanted, limit, s, 0)
 
 
 @kernel
-def complete_many(p, found, offsets, events, wanted, limit, s, ends):  # type: ignore[no-untyped-def]
+def complete_many(p, found, offsets, events, wanted, limit, s, ends):
     """The same for many events, as far as there is room; how many were done. Event i has matched[ends[i]:ends[i+1]]."""
     k = i = 0
     ends[0] = 0

@@ -48,7 +48,7 @@ class CheckCounts:
 
 
 @kernel
-def count_checks(words, offsets, first, stop, by, checks, text, pattern):  # type: ignore[no-untyped-def]
+def count_checks(words, offsets, first, stop, by, checks, text, pattern):
     before = np.count_nonzero(text) + np.count_nonzero(pattern)
     for r in range(first, stop):
         q, end = first_check(words, offsets[r]), offsets[r] + row_words(words, offsets[r])

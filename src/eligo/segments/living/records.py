@@ -22,12 +22,12 @@ _WORTH = 4096  # free words that nobody moves records for
 
 
 @inline
-def record_words(id_bytes, text_bytes, tags):  # type: ignore[no-untyped-def]
+def record_words(id_bytes, text_bytes, tags):
     return HEAD + tags + (id_bytes + text_bytes + 3) // 4
 
 
 @inline
-def write_record(records, data, state, row, ids, id_from, id_to, texts, text_from, text_to, tag, tag_from, tag_to):  # type: ignore[no-untyped-def]
+def write_record(records, data, state, row, ids, id_from, id_to, texts, text_from, text_to, tag, tag_from, tag_to):
     """Append a record; where it begins. There is room for it."""
     at = state[RECORDS]
     id_bytes, text_bytes, tags = id_to - id_from, text_to - text_from, tag_to - tag_from
@@ -45,13 +45,13 @@ def write_record(records, data, state, row, ids, id_from, id_to, texts, text_fro
 
 
 @inline
-def free_record(records, state, at):  # type: ignore[no-untyped-def]
+def free_record(records, state, at):
     records[at] = -1
     state[FREE_RECORDS] += record_words(records[at + 1], records[at + 2], records[at + 3])
 
 
 @kernel
-def slide(p, effort):  # type: ignore[no-untyped-def]
+def slide(p, effort):
     """Slide records down, about so many words of them, if enough is free or they are at it."""
     state = p.state
     if state[SLIDING] < 0:
@@ -62,7 +62,7 @@ def slide(p, effort):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def slide_all(p):  # type: ignore[no-untyped-def]
+def slide_all(p):
     """Slide records down until nothing is free."""
     state = p.state
     if state[SLIDING] >= 0:
@@ -73,7 +73,7 @@ def slide_all(p):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def slide_on(p, effort):  # type: ignore[no-untyped-def]
+def slide_on(p, effort):
     """Go on where sliding has come to."""
     state, records, place = p.state, p.records, p.record
     at, to, end = state[SLIDING], state[SLID_TO], state[RECORDS]
@@ -98,22 +98,22 @@ def slide_on(p, effort):  # type: ignore[no-untyped-def]
 
 
 @inline
-def short_hash(h):  # type: ignore[no-untyped-def]
+def short_hash(h):
     return np.uint32(h >> np.uint64(32))
 
 
 @inline
-def integer_hash(rule):  # type: ignore[no-untyped-def]
+def integer_hash(rule):
     return short_hash(mixed(np.uint64(0x9E3779B97F4A7C15), np.int64(rule)))
 
 
 @inline
-def text_hash(data, start, stop):  # type: ignore[no-untyped-def]
+def text_hash(data, start, stop):
     return short_hash(hash_bytes(data, start, stop))
 
 
 @kernel
-def find_integer(p, rule, one, other):  # type: ignore[no-untyped-def]
+def find_integer(p, rule, one, other):
     """The row with this id and one of two states, or -1."""
     slots, hashes, ids, status = p.id_slots, p.id_hash, p.ids, p.status
     mask = np.int64(len(slots) - 1)
@@ -128,7 +128,7 @@ def find_integer(p, rule, one, other):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_text(p, raw, one, other):  # type: ignore[no-untyped-def]
+def find_text(p, raw, one, other):
     slots, hashes, status, records, data, place = p.id_slots, p.id_hash, p.status, p.records, p.record_bytes, p.record
     mask = np.int64(len(slots) - 1)
     wanted = text_hash(raw, 0, len(raw))
@@ -149,7 +149,7 @@ def find_text(p, raw, one, other):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gather(p, rows, texts):  # type: ignore[no-untyped-def]
+def gather(p, rows, texts):
     """The ids of some rows, or their texts, one after another: offsets and bytes."""
     records, data, place = p.records, p.record_bytes, p.record
     offsets = np.zeros(len(rows) + 1, np.int64)

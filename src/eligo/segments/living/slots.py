@@ -17,7 +17,7 @@ LEAST = 64
 
 
 @inline
-def put_number(slots, hashes, number):  # type: ignore[no-untyped-def]
+def put_number(slots, hashes, number):
     mask = np.int64(len(slots) - 1)
     at = np.int64(hashes[number]) & mask
     while slots[at] != 0:
@@ -26,7 +26,7 @@ def put_number(slots, hashes, number):  # type: ignore[no-untyped-def]
 
 
 @inline
-def drop_number(slots, hashes, number):  # type: ignore[no-untyped-def]
+def drop_number(slots, hashes, number):
     mask = np.int64(len(slots) - 1)
     hole = np.int64(hashes[number]) & mask
     while slots[hole] != number + 1:
@@ -42,7 +42,7 @@ def drop_number(slots, hashes, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def with_slots(slots, hashes, least):  # type: ignore[no-untyped-def]
+def with_slots(slots, hashes, least):
     """Slots with room for so many numbers, and those of the old ones in them."""
     size = LEAST
     while size < 2 * least:

@@ -32,7 +32,7 @@ _SHORT = 16  # leaves that are sorted by insertion
 
 
 @kernel
-def candidates(p, hashes, behind):  # type: ignore[no-untyped-def]
+def candidates(p, hashes, behind):
     """For each hash a conjunction that has it, or -1, and how many were found. `behind` is -1, or one conjunction of
     that hash: then what follows it in the slots.
     """
@@ -55,7 +55,7 @@ def candidates(p, hashes, behind):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def new_numbers(p, hashes, words, offsets):  # type: ignore[no-untyped-def]
+def new_numbers(p, hashes, words, offsets):
     """Numbers for conjunctions that nobody uses yet, entered under their hashes and into their rows."""
     state, uses, known, owner, slots = p.state, p.uses, p.conjunction_hash, p.owner, p.conjunction_slots
     numbers = np.empty(len(hashes), np.int64)
@@ -75,7 +75,7 @@ def new_numbers(p, hashes, words, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def unused(p, numbers):  # type: ignore[no-untyped-def]
+def unused(p, numbers):
     """Those of some conjunctions that no rule uses."""
     found = np.empty(len(numbers), np.int64)
     k = 0
@@ -87,7 +87,7 @@ def unused(p, numbers):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_numbers(p, numbers):  # type: ignore[no-untyped-def]
+def drop_numbers(p, numbers):
     """Free the numbers of conjunctions that nobody uses."""
     state, owner = p.state, p.owner
     for c in numbers:
@@ -101,7 +101,7 @@ def drop_numbers(p, numbers):  # type: ignore[no-untyped-def]
 
 
 @inline
-def add_entry(owner, blocks, free, state, c, entry):  # type: ignore[no-untyped-def]
+def add_entry(owner, blocks, free, state, c, entry):
     """Let a conjunction serve a rule or a tree; once, even if it is several of its leaves."""
     v = np.int64(owner[c])
     if v == -1:
@@ -132,7 +132,7 @@ def add_entry(owner, blocks, free, state, c, entry):  # type: ignore[no-untyped-
 
 
 @inline
-def drop_entry(owner, blocks, free, state, c, entry):  # type: ignore[no-untyped-def]
+def drop_entry(owner, blocks, free, state, c, entry):
     """The opposite; nothing happens where there is no such entry any more."""
     v = np.int64(owner[c])
     if v == entry:
@@ -166,7 +166,7 @@ def drop_entry(owner, blocks, free, state, c, entry):  # type: ignore[no-untyped
 
 
 @inline
-def write_leaves(blocks, at, row, leaves, tree, begin, end, numbers, first, stop):  # type: ignore[no-untyped-def]
+def write_leaves(blocks, at, row, leaves, tree, begin, end, numbers, first, stop):
     """Write a tree's block: its leaves ascending by where they begin."""
     blocks[at], blocks[at + 1] = row, leaves
     starts = np.zeros(leaves + 2 if leaves > _SHORT else 0, np.int32)  # counting sort
@@ -194,7 +194,7 @@ def write_leaves(blocks, at, row, leaves, tree, begin, end, numbers, first, stop
 
 
 @kernel
-def take_rules(  # type: ignore[no-untyped-def]
+def take_rules(
     p, first, stop, status, sequence, ids, id_offsets, id_data, text_offsets, text_data, weight, tag_offsets, tag,
     tree, tree_offsets, begin, end, span, numbers,
 ):  # fmt: skip
@@ -253,7 +253,7 @@ def take_rules(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def forget_rules(p, rows):  # type: ignore[no-untyped-def]
+def forget_rules(p, rows):
     """Take out rules; the numbers of the conjunctions that nobody uses any more."""
     state, owner, blocks, free, uses, root = p.state, p.owner, p.blocks, p.free_block, p.uses, p.root
     records, hashes, slots, status, tag_uses, place = p.records, p.id_hash, p.id_slots, p.status, p.tag_uses, p.record
@@ -298,7 +298,7 @@ def forget_rules(p, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rows_naming(p, looking, tags):  # type: ignore[no-untyped-def]
+def rows_naming(p, looking, tags):
     """The rows in use, and not GOING, one of whose conjunctions c has looking[c], or that have one of the tags."""
     state, status, root, blocks, record, records = p.state, p.status, p.root, p.blocks, p.record, p.records
     found = np.empty(state[USED_ROWS], np.int32)
@@ -321,7 +321,7 @@ def rows_naming(p, looking, tags):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def turn(p, rows, to_coming, to_going):  # type: ignore[no-untyped-def]
+def turn(p, rows, to_coming, to_going):
     """Let readers see rows that were COMING, and no more those that were GOING; or give them other states."""
     state, status = p.state, p.status
     for r in rows:
