@@ -72,7 +72,7 @@ make_scratch = handle("ByAttributeScratchHandle", ("sight", "stretches", "found"
 
 
 @inline
-def search_event(index, e, event, scratch, start):  # type: ignore[no-untyped-def]
+def search_event(index, e, event, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     sight, stretches, offsets = scratch.sight, scratch.stretches, index.offsets
     present, count = sight.present, 0
