@@ -26,7 +26,7 @@ from eligo.segments.pending import Pending
 from eligo.segments.rule_table import is_id
 from eligo.segments.rules import Place, Rules
 
-_PIECE = 256  # rules of a load that are compiled before others may change the rules
+_PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read for them dies young
 _END = object()
 
 

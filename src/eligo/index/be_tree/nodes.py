@@ -133,9 +133,12 @@ class Pools:
     def refresh(self) -> None:
         self.handle = make_tree_handle(*(getattr(self, name) for name in _FIELDS))
 
-    def make_room(self, attributes: int, largest: int, highest: int, coming: tuple[int, int] = (0, 0)) -> None:
+    def make_room(
+        self, attributes: int, largest: int, highest: int, coming: tuple[int, int] = (0, 0), early: int = 0
+    ) -> None:
         """Before a row, of at most a fourth of `largest` words and of a conjunction below `highest`, is inserted or
         another deleted: places for new attributes, slots, room in all pools; and for so many rows and words to come.
+        What would grow soon grows now, `early` being the part of its size that tells how soon.
         """
         state, wanted, fresh = self.state, int(self.state[ATTRIBUTES]), False
         if attributes > wanted:
@@ -155,10 +158,10 @@ class Pools:
             ("where", highest),
         ):
             array = getattr(self, name)
-            if size > len(array):
-                setattr(self, name, with_room(array, size, self._used()[name]))
+            if size + (size // early if early else 0) > len(array):
+                setattr(self, name, with_room(array, size + size // (early or size + 1), self._used()[name]))
                 fresh = True
-        if 2 * slots > len(self.slot_key):
+        if 2 * (slots + (slots // early if early else 0)) > len(self.slot_key):
             self.slot_key, self.slot_value = larger_slots(self.slot_key, self.slot_value)
             state[SLOTS] = int((self.slot_value > 0).sum())
             fresh = True

@@ -34,7 +34,7 @@ from eligo.index.be_tree.nodes import (
     Pools,
 )
 from eligo.index.be_tree.search import observe_events, search_many
-from eligo.index.dynamic.growable import release
+from eligo.index.dynamic.growable import EARLY, release
 from eligo.index.dynamic.pooled_index import PooledIndex, PooledScratch, largest_and_highest
 from eligo.options import Option
 
@@ -131,7 +131,8 @@ class BeTree(PooledIndex):
         self._follow_strings()
 
     def prepare(self, words: int, rows: int, highest: int, attributes: int) -> None:
-        self.pools.make_room(attributes, max(4 * len(self._carry), 8 * words // max(rows, 1)), highest, (rows, words))
+        largest = max(4 * len(self._carry), 8 * words // max(rows, 1))
+        self.pools.make_room(attributes, largest, highest, (rows, words), EARLY)
 
     def delete(self, numbers: I64) -> None:
         for first in range(0, len(numbers), 16):

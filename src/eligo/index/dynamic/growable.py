@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+EARLY = 32  # a pool that is full but for this part of it grows before a change, while others may search
 _LARGE = 1 << 20  # bytes of an array that is a mapping of its own
 _NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
+from eligo.index.dynamic.growable import EARLY
 from eligo.index.dynamic.pooled_index import PooledIndex, largest_and_highest
 from eligo.index.ps_tree.access_predicates import FEW
 from eligo.index.ps_tree.cover import MOST_COVERED
@@ -113,7 +114,8 @@ class PsIndex(PooledIndex):
             self.pools.make_room(*room)
 
     def prepare(self, words: int, rows: int, highest: int, attributes: int) -> None:
-        self.pools.make_room(attributes, max(int(self.pools.state[LONGEST]), 2 * words // max(rows, 1)), highest, words)
+        largest = max(int(self.pools.state[LONGEST]), 2 * words // max(rows, 1))
+        self.pools.make_room(attributes, largest, highest, words, EARLY)
 
     def delete(self, numbers: I64) -> None:
         self._carry_at_least(int(self.pools.state[LONGEST]))

@@ -143,9 +143,10 @@ class Pools:
         enough = highest <= len(self.where) and highest * (state[ACCESSES] + 1) <= len(self.access)
         return bool(enough and attributes <= state[ATTRIBUTES])
 
-    def make_room(self, attributes: int, largest: int, highest: int, coming: int = 0) -> None:
+    def make_room(self, attributes: int, largest: int, highest: int, coming: int = 0, early: int = 0) -> None:
         """Before a row of at most so many words, of a conjunction below `highest`, is inserted or another deleted: room
-        in all pools; and for so many words of rows to come, as rows usually need it.
+        in all pools; and for so many words of rows to come, as rows usually need it. What would grow soon grows now,
+        `early` being the part of its size that tells how soon.
         """
         state = self.state
         fresh = False
@@ -159,10 +160,11 @@ class Pools:
             fresh = True
         for name, size in self._sizes(largest, highest, coming):
             array = getattr(self, name)
-            if size > len(array):
-                setattr(self, name, with_room(array, size, self._used()[name]))
+            if size + (size // early if early else 0) > len(array):
+                setattr(self, name, with_room(array, size + size // (early or size + 1), self._used()[name]))
                 fresh = True
         keys = int(state[SLOTS]) + int(state[MOST_KEYS]) + _SLOTS
+        keys += keys // early if early else 0
         if 8 * keys > 3 * len(self.slots) and state[ACCESSES] > 1 and not state[SIGNATURES]:
             self.slots = larger_slots(self.slots, keys)
             fresh = True

@@ -293,6 +293,7 @@ class LivingView(View):
                 return
             try:
                 completion.events = 0
+                structure.index.prepare(0, 0, 0, 0)
                 if structure.gate.close(_PATIENCE):
                     try:
                         structure.index.adjust(_EFFORT)
