@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from eligo.cli import app
+from eligo.cli import application
 from eligo.errors import OptionError
 from eligo.index.registry import INDEXES
 from eligo.index.scan import Scan
@@ -123,7 +123,7 @@ def test_a_wrong_index_stops_the_run_and_nothing_is_recorded(wrong: str, company
         "--json",
         str(file),
     ]
-    done = CliRunner().invoke(app, [*given, "--no-inserts"])
+    done = CliRunner().invoke(application(), [*given, "--no-inserts"])
     assert done.exit_code == 1
     assert not list(tmp_path.iterdir())
     told = done.stderr
@@ -238,7 +238,7 @@ def test_op_index_kept_in_order_is_built_beside_the_others(monkeypatch: pytest.M
 def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(EXPERIMENTS, "test/later", Experiment("test/later", "x", "tiny", needs="what is not there"))
-    return lambda *given: CliRunner().invoke(app, ["bench", *map(str, given)])
+    return lambda *given: CliRunner().invoke(application(), ["bench", *map(str, given)])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from eligo.cli import app
+from eligo.cli import application
 from eligo.errors import OptionError
 from eligo_lab.bench.campaign import Wish, run_all
 from eligo_lab.bench.experiment import OTHERS, Experiment, Point
@@ -70,7 +70,7 @@ def test_tables(file: Path) -> None:
 def test_pages_from_the_command_line(file: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page, html = tmp_path / "performance.md", tmp_path / "report.html"
-    done = CliRunner().invoke(app, ["bench", "report", str(file), "-o", str(page), "--html", str(html)])
+    done = CliRunner().invoke(application(), ["bench", "report", str(file), "-o", str(page), "--html", str(html)])
     assert done.exit_code == 0, done.output
     assert page.read_text().startswith("# Performance")
     content = html.read_text()
@@ -89,7 +89,7 @@ def test_pages_from_the_command_line(file: Path, tmp_path: Path) -> None:
 
 
 def test_a_report_needs_a_page_and_a_result_file(file: Path, tmp_path: Path) -> None:
-    assert CliRunner().invoke(app, ["bench", "report", str(file)]).exit_code == 2
+    assert CliRunner().invoke(application(), ["bench", "report", str(file)]).exit_code == 2
     other = tmp_path / "other.json"
     for content in ("{}", "[1]", "no json", json.dumps({"format": 99, "experiments": []})):
         other.write_text(content)

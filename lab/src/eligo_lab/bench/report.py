@@ -31,13 +31,48 @@ def report(results: list[dict[str, Any]], command: str) -> str:
     """All results as one Markdown page."""
     machines = "; and ".join(dict.fromkeys(result["machine"] for result in results))
     parts = [HEAD.format(command=command, machine=machines)]
+    measured = [experiment for result in results for experiment in result.get("experiments", [])]
+    parts += summary([(one["name"], one["title"], list(everything(one))) for one in measured])
     parts += [_foundation(result["result"]) for result in results if result.get("name") == "foundation"]
     parts += [spark_table(result) for result in results if str(result.get("name", "")).startswith("spark/")]
-    experiments = [experiment for result in results for experiment in result.get("experiments", [])]
-    if experiments:
+    if measured:
         parts.append(KEY)
-    parts += ["\n".join(_experiment(experiment)) for experiment in experiments]
+    parts += ["\n".join(_experiment(experiment)) for experiment in measured]
     return "\n".join(parts)
+
+
+SUMMARY = """## In one screen
+
+Who finds the satisfied conjunctions of an event fastest, in the last and mostly hardest case of each comparison below,
+and how long `propagation`, which is `auto`, and `scan` take beside it.
+"""
+
+
+def summary(experiments: list[tuple[str, str, list[tables.Table]]]) -> list[str]:
+    """A table of the fastest in each experiment that compares indexes; nothing if there is none."""
+    found: list[tuple[str, ...]] = []
+    for name, title, its_tables in experiments:
+        for heading, columns, rows in its_tables:
+            times = {row[0]: row[-1] for row in rows if nanoseconds(row[-1]) is not None}
+            if heading.lower().startswith("time of an event, index phase") and "propagation" in times:
+                best = min(times, key=lambda one: nanoseconds(times[one]) or 0.0)
+                beside = (times.get("propagation", ""), times.get("scan", ""))
+                found.append((f"{name}: {title}", f"{columns[0]}: {columns[-1]}", best, times[best], *beside))
+                break
+    if not found:
+        return []
+    columns = ("comparison", "case", "fastest", "time", "propagation", "scan")
+    return [SUMMARY, "\n".join(markdown(columns, found)) + "\n"]
+
+
+def nanoseconds(shown: str) -> float | None:
+    """The opposite of `duration`; None for what is no duration."""
+    number, _, unit = shown.partition(" ")
+    scale = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}.get(unit)
+    try:
+        return None if scale is None else float(number) * scale
+    except ValueError:
+        return None
 
 
 WHY_ANOTHER = (
