@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -29,12 +29,8 @@ from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.naming import rules_naming
 from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
-from eligo.evaluate.base import Evaluator
-from eligo.index.base import Index
 from eligo.interrupts import uninterrupted
-from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
-from eligo.options import Value
 from eligo.rule import Rule, RuleId
 from eligo.segments.live import LivePart, LiveSegment
 from eligo.segments.row_builder import RowBuilder
@@ -56,16 +52,7 @@ class RuleSet(Rules):
 
     kind: ClassVar[Literal["segments", "living"]] = "segments"
 
-    def __init__(
-        self,
-        index: type[Index],
-        evaluator: type[Evaluator],
-        absent: str,
-        multi: Iterable[str],
-        limits: Limits = DEFAULT_LIMITS,
-        options: Mapping[str, Value] | None = None,
-    ) -> None:
-        super().__init__(index, evaluator, absent, multi, limits, options)
+    def begin(self) -> None:
         self.segments: list[Segment] = []
         self.alive: list[U8] = []
         self.dead: list[int] = []
@@ -75,10 +62,6 @@ class RuleSet(Rules):
         self._merging: threading.Thread | None = None
         self._busy: list[Segment] = []  # what that thread is merging
         self.settled: list[Segment] = []  # what is never merged: somebody else looks after these
-
-    def adopt(self, attributes: Attributes, strings: Strings) -> None:
-        super().adopt(attributes, strings)
-        self.live = self._new_live()
 
     def _new_live(self) -> LiveSegment:
         attributes, strings = self.recipe.attributes, self.recipe.strings

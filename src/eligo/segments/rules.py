@@ -148,6 +148,11 @@ class Rules(ABC):
         self.count = 0
         self.forgets = True  # False: others know strings and attributes by the numbers that they have here
         self._worth = _Worth()
+        self.begin()
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Be without rules, with the tables of the recipe."""
 
     def new_pending(self, multi: frozenset[str] | None = None) -> Pending:
         """A place for rules to be compiled with what is multi-valued now, or with other attributes that are."""
@@ -165,6 +170,7 @@ class Rules(ABC):
         """Use these tables from now on; there are no rules yet."""
         self.recipe.attributes, self.recipe.strings = attributes, strings
         self._worth = _Worth(attributes.taken, strings.taken, strings.size)
+        self.begin()
 
     def forget_unused(self) -> None:
         """Free the strings and attributes that no rule names any more, if these may be more than all others.

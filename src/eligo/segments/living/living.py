@@ -10,7 +10,7 @@ The index adjusts itself a little after each update and, when nobody has to wait
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, Literal
 
@@ -20,12 +20,8 @@ from numpy.typing import NDArray
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.compile.strings import Strings
-from eligo.evaluate.base import Evaluator
-from eligo.index.base import Index
 from eligo.index.dynamic.content import looks_at
-from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
-from eligo.options import Value
 from eligo.rule import Rule, RuleId
 from eligo.segments.living.arrivals import Arrivals, many_arrivals, one_arrival
 from eligo.segments.living.pools import COMING, CONJUNCTIONS, FREE, GOING, LIVING, USED_CONJUNCTIONS
@@ -47,33 +43,17 @@ class LivingSet(Rules):
 
     kind: ClassVar[Literal["segments", "living"]] = "living"
 
-    def __init__(
-        self,
-        index: type[Index],
-        evaluator: type[Evaluator],
-        absent: str,
-        multi: Iterable[str],
-        limits: Limits = DEFAULT_LIMITS,
-        options: Mapping[str, Value] | None = None,
-    ) -> None:
-        super().__init__(index, evaluator, absent, multi, limits, options)
+    def begin(self, arrays: Arrays | None = None) -> None:
         self._quiet = False
         self._coming: list[I32] = []
         self._going: list[I32] = []
-        self._begin(None)
-
-    def _begin(self, arrays: Arrays | None) -> None:
         self.structure = Structure(self.recipe, self.multi, arrays)
         self._view = LivingView(self.structure, self)
         self._builder: RowBuilder | None = None
 
-    def adopt(self, attributes: Attributes, strings: Strings) -> None:
-        super().adopt(attributes, strings)
-        self._begin(None)
-
     def restore(self, arrays: Arrays) -> None:
         """Take what the structure's arrays were when they were saved."""
-        self._begin(arrays)
+        self.begin(arrays)
 
     # -- reading
 
