@@ -141,14 +141,14 @@ class Loader:
             yield
             return
         before = rules.multi
-        rules.multi = before | names
-        try:
-            with rules.quietly():
+        with rules.quietly():  # first, for it may make the view that readers have meanwhile
+            try:
+                rules.multi = before | names
                 self.recompile(dict.fromkeys(names - before, rules.next_sequence))
                 yield
-        except BaseException:
-            rules.multi = before
-            raise
+            except BaseException:
+                rules.multi = before
+                raise
 
     def recompile(self, names: dict[str, int]) -> None:
         """Compile again all rules that name one of the attributes and are older than the number beside it.
@@ -234,12 +234,13 @@ class _Load:
             self.became.update(dict.fromkeys(multi - self.multi, self.count))
             self.multi = multi
             self.parts.append(self.rules.new_pending(multi))
-        number = self.count
-        if rule in self.seen:
-            number = self.parts[self.seen[rule]].drop(rule)
-        else:
-            self.count += 1
+        earlier = self.parts[self.seen[rule]] if rule in self.seen else None
+        number = self.count if earlier is None else earlier.sequence[earlier.rows[rule]]
         self.parts[-1].add(rule, normal, text, weight, (*tags, *mentions(root, normal, multi)), number)
+        if earlier is None:
+            self.count += 1
+        elif earlier is not self.parts[-1]:
+            earlier.drop(rule)
         self.seen[rule] = len(self.parts) - 1
         if not self.replace:
             self.rows[rule] = row
@@ -268,8 +269,8 @@ class _Load:
                     rules.next_sequence = base + self.count
                     rules.multi = before | self.multi
                     # What became multi-valued while these rules were read, here or elsewhere.
-                    names = {name: base + number for name, number in self.became.items() if name not in before}
-                    loader.recompile(names | dict.fromkeys(before - self.start - self.became.keys(), base + self.count))
+                    names = dict.fromkeys(before - self.start, base + self.count)
+                    loader.recompile(names | {name: base + number for name, number in self.became.items()})
             except BaseException:
                 rules.multi = before
                 raise

@@ -32,8 +32,9 @@ _COARSE = frozenset(("Y", "M", "W", "D", "h", "m", "s", "ms"))  # units whose ti
 class Encoder:
     """Encodes events for one state of the rules: their attributes, strings, and what is special about some of them.
 
-    The attributes may be more than rules name: those of removed rules stay until the tables are made anew. An event
-    that is refused is tried once more with those that rules do name, of which `named` tells.
+    The attributes may be more than rules name, and more of them asked for a pattern: those of removed rules stay until
+    the tables are made anew. An event that is refused is tried once more with what rules do ask: `asked` gives the
+    attributes that they look at, and those that they ask for a pattern.
     """
 
     def __init__(
@@ -41,20 +42,26 @@ class Encoder:
         attributes: Attributes,
         strings: Strings,
         special: dict[str, int],
-        named: Callable[[], Iterable[str]] | None = None,
+        asked: Callable[[], tuple[Iterable[str], Iterable[str]]] | None = None,
     ) -> None:
         self.strings = strings
         self.special = special
         self.metas, self.paths = attributes.metas, attributes.paths
-        self._attributes, self._named = attributes, named
+        self._attributes, self._asked = attributes, asked
 
     def narrowed(self) -> Encoder | None:
-        """One that knows the attributes which rules name, and no others; None if there are no others."""
-        named = None if self._named is None else set(self._named())
-        if named is None or named >= self.metas.keys():
+        """One that knows what living rules ask, and nothing else; None if there is nothing else."""
+        if self._asked is None:
+            return None
+        named, patterned = map(set, self._asked())
+        special = {
+            name: flags if name in patterned else flags & ~PATTERN | (flags & PATTERN and TEXT)
+            for name, flags in self.special.items()
+        }
+        if named >= self.metas.keys() and special == self.special:
             return None
         unused = np.array([name not in named for name in self._attributes.names])
-        return Encoder(self._attributes.without(unused), self.strings, self.special)
+        return Encoder(self._attributes.without(unused), self.strings, special)
 
     def encode(self, event: Mapping[str, Any], buffer: EventBuffer, flat: bool = False) -> None:
         """Append an event to the buffer. On an error the buffer is as before. `flat`: dotted names stand for paths."""

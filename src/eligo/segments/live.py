@@ -20,13 +20,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.compile import codes
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import text_checks
 from eligo.index.dynamic.event_view import see_keys
 from eligo.index.dynamic.growable import with_room
-from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, row_words
+from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, flags_of, row_words
 from eligo.index.dynamic.pooled_index import PooledScratch
 from eligo.index.dynamic.slow_path import make_string_handle
 from eligo.index.dynamic.verify import verify_rows
@@ -39,6 +40,7 @@ from eligo.segments.rule_table import RuleTable, make_rule_table, without_mentio
 
 _BEHIND = 8  # words behind the last row that verification looks at and forgets
 _NONE: I32 = np.zeros(0, np.int32)
+SEEN, PATTERN = 1, 2  # how living rules look at an attribute
 
 make_live = handle("LiveHandle", ("words", "tree", "tree_offsets"))
 make_live_scratch = handle("LiveScratchHandle", ("truth", "stack", "starts", "ends", "found", "counters", "matched"))
@@ -64,12 +66,13 @@ class LiveSegment(Pending):
         self._strings: tuple[int, Any] = (-1, None)
 
     def add(self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
-        self.builder.add(root)
+        before = self.builder.rules
         try:
+            self.builder.add(root)
             words, offsets = self.builder.rows_from(self.conjunctions)
             self._append(words, offsets, self.builder.last_tree())
         except BaseException:
-            self.builder.undo()
+            self.builder.forget_from(before)
             raise
         if self.sequence and sequence < self.sequence[-1]:
             self.in_order = False
@@ -199,15 +202,17 @@ class LivePart:
         """Returns candidates and predicate evaluations of all searches so far that are not under way."""
         return sum((s.counters[:2] for s in list(self._segment.scratches)), np.zeros(2, np.int64))
 
-    def named_attributes(self, alive: U8) -> list[int]:
-        """Returns the numbers of the attributes that living rules look at."""
-        return np.nonzero(self.naming(alive, np.zeros(int(self._state[0]), np.bool_))[0])[0].tolist()
+    def asked_attributes(self, alive: U8) -> tuple[list[int], list[int]]:
+        """Returns the numbers of the attributes that living rules look at, and of those that they ask for a pattern."""
+        seen = self._walked(alive, np.zeros(int(self._state[0]), np.bool_))[0]
+        return np.nonzero(seen)[0].tolist(), np.nonzero(seen == PATTERN)[0].tolist()
 
-    def naming(self, alive: U8, wanted: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Returns for each attribute whether a living rule looks at it, and for each living rule whether it looks at an
-        attribute that is wanted.
-        """
-        seen, marks = np.zeros(len(wanted), np.bool_), np.zeros(len(self), np.bool_)
+    def naming(self, alive: U8, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Returns for each living rule whether it looks at an attribute that is wanted."""
+        return self._walked(alive, wanted)[1]
+
+    def _walked(self, alive: U8, wanted: NDArray[np.bool_]) -> tuple[U8, NDArray[np.bool_]]:
+        seen, marks = np.zeros(len(wanted), np.uint8), np.zeros(len(self), np.bool_)
         mark_named(self._handle, self._end, alive, wanted, seen, marks)
         return seen, marks
 
@@ -326,8 +331,8 @@ def is_true(tree, first, stop, truth, stack):
 
 @kernel
 def mark_named(live, end, alive, wanted, seen, marks):
-    """Sets seen[a] for each attribute that a living rule looks at, marks[r] for each living rule that looks at one that
-    is wanted.
+    """Sets seen[a] to SEEN for each attribute that a living rule looks at, or to PATTERN if one asks it for a pattern;
+    marks[r] for each living rule that looks at an attribute that is wanted.
     """
     words, tree, offsets = live.words, live.tree, live.tree_offsets
     places = np.empty(end + 1, np.int64)  # where each row begins
@@ -346,7 +351,7 @@ def mark_named(live, end, alive, wanted, seen, marks):
             q, stop = first_check(words, at), at + row_words(words, at)
             while q < stop:
                 a = attribute_of(words[q])
-                seen[a] = True
+                seen[a] = max(seen[a], np.uint8(PATTERN if flags_of(words[q]) & codes.RESIDUAL else SEEN))
                 marks[rule] = marks[rule] or wanted[a]
                 q += check_words(words[q])
 

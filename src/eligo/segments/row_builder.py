@@ -52,10 +52,10 @@ class RowBuilder(Builder):
         """Returns the tree of the rule that was added last."""
         return np.array(self._tree[self._tree_offsets[-2] :], np.int32)
 
-    def undo(self) -> None:
-        """Forget the rule that was added last; its conjunctions stay, unused."""
-        del self._tree_offsets[-1]
-        del self._tree[self._tree_offsets[-1] :]
+    def forget_from(self, rule: int) -> None:
+        """Forget that rule and those behind it, if they are there; their conjunctions stay, unused."""
+        del self._tree_offsets[rule + 1 :]
+        del self._tree[self._tree_offsets[rule] :]
 
     def _forget_rules(self) -> None:
         self._conjunction_numbers.clear()

@@ -38,7 +38,7 @@ from eligo.segments.rule_table import MENTION, RuleTable, without_mentions
 from eligo.segments.rules import Figures, Place, Rules
 from eligo.segments.sample import Sample
 from eligo.segments.segment import Segment, merge_segments, with_tables
-from eligo.segments.view import ALL, SegmentsView, named_attributes
+from eligo.segments.view import ALL, SegmentsView, asked_attributes
 
 log = logging.getLogger("eligo")
 
@@ -108,14 +108,14 @@ class RuleSet(Rules):
     def put(
         self, place: Place | None, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...]
     ) -> None:
-        sequence = self.next_sequence
-        if place is not None:
-            sequence = self.sequence_at(place)
-            self.remove(place)
-        self.live.add(rule, root, text, weight, tags, sequence)
+        sequence = self.next_sequence if place is None else self.sequence_at(place)
+        self.live.add(rule, root, text, weight, tags, sequence)  # of the live segment's rules it takes the place itself
         self.next_sequence = max(self.next_sequence, sequence + 1)
-        self.count += 1
+        self.count += place is None
         self._view = None
+        if place is not None and place[0] >= 0:
+            self.count += 1
+            self.remove(place)
         if len(self.live) >= SEALED:
             self.seal()
 
@@ -140,6 +140,8 @@ class RuleSet(Rules):
             if number < 0:
                 for row in rows:
                     self.live.drop(self.live.ids[row])
+                if not self.live.rows:
+                    self.live = self._new_live()  # the next rules may have ids of another kind
                 continue
             # A view may hold the old mask, so a new one is made.
             mask = self.alive[number]
@@ -204,7 +206,7 @@ class RuleSet(Rules):
                 named &= alive.astype(np.bool_)
             found.extend((number, int(row)) for row in np.nonzero(named)[0])
         part, alive = self.live.part(len(wanted))
-        _, marks = part.naming(alive, wanted)
+        marks = part.naming(alive, wanted)
         found.extend((-1, row) for row in self.live.rows.values() if marks[row] or tags & set(self.live.tags[row]))
         return found
 
@@ -312,8 +314,8 @@ class RuleSet(Rules):
             segments.append(part)
             alive.append(mask)
         attributes, strings = self.recipe.attributes, self.recipe.strings
-        named = partial(named_attributes, segments, alive, attributes.names)
-        encoder = Encoder(attributes, strings, self._special(segments), named)
+        asked = partial(asked_attributes, segments, alive, attributes.names)
+        encoder = Encoder(attributes, strings, self._special(segments), asked)
         return SegmentsView(segments, alive, encoder, attributes.names)
 
     def _special(self, segments: Sequence[Segment | LivePart]) -> dict[str, int]:

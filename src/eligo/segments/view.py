@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from eligo.arguments import tag_names
 from eligo.arrow import arrow_of
-from eligo.compile.compiled import F64, I32, I64, U8
+from eligo.compile.compiled import F64, I32, I64, U8, concatenate
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.naming import attribute_counts
@@ -36,15 +36,24 @@ def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
     return frozenset(tag_names("tags", tags))
 
 
-def named_attributes(segments: Sequence[Segment | LivePart], alive: Sequence[U8], names: Sequence[str]) -> list[str]:
-    """The attributes that living rules name."""
+def asked_attributes(
+    segments: Sequence[Segment | LivePart], alive: Sequence[U8], names: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The attributes that living rules look at, and those that they ask for a pattern."""
     named: set[str] = set()
+    patterned: set[str] = set()
     for segment, mask in zip(segments, alive, strict=True):
         if isinstance(segment, LivePart):
-            named.update(names[number] for number in segment.named_attributes(mask))
+            seen, matched = segment.asked_attributes(mask)
+            named.update(names[number] for number in seen)
+            patterned.update(names[number] for number in matched)
             continue
-        named.update(attribute_counts(segment.whole(), names, mask if len(mask) else None))
-    return [name for name in names if name in named]
+        rules = segment.whole()
+        named.update(attribute_counts(rules, names, mask if len(mask) else None))
+        if segment.pattern_attributes and len(mask):
+            rules = concatenate([rules], [mask.astype(np.bool_)])
+        patterned.update(names[number] for number in np.unique(rules.attribute[rules.pattern >= 0]).tolist())
+    return [name for name in names if name in named], [name for name in names if name in patterned]
 
 
 class SegmentsView(View):
@@ -97,7 +106,7 @@ class SegmentsView(View):
             yield self.segments[part[i]].table.id(int(row[i]))
 
     def attributes(self) -> list[str]:
-        return named_attributes(self.segments, self.alive, self.names)
+        return asked_attributes(self.segments, self.alive, self.names)[0]
 
     def _find(self, rule: object) -> tuple[RuleTable | LiveTable, int] | None:
         if not is_id(rule):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import eligo
+from eligo.loading import Loader
 from eligo.segments import rule_set
 
 
@@ -203,3 +204,91 @@ def test_a_load_replaces_what_came_meanwhile(monkeypatch: Any) -> None:
     assert m["a"].expression == "x = 1"
     assert m.match({"x": 1}) == ["a", "c"]
     assert m.match({"x": 2}) == []
+
+
+@pytest.mark.parametrize(("first", "then"), [(1, "x"), ("x", 1)])
+def test_ids_of_another_kind_when_all_rules_are_gone(first: Any, then: Any) -> None:
+    m = eligo.Matcher()
+    m.add(first, "a = 1")
+    m.remove(first)
+    m.add(then, "a = 1", tags=["t"])
+    assert m.match({"a": 1}, tags=["t"]) == [then]
+    assert m.match_batch([{"a": 1}])["rule"].to_pylist() == [then]
+
+
+@pytest.mark.parametrize("index", ["auto", "pst-hash"])
+def test_an_attribute_becomes_multi_valued_in_a_load_and_beside_it(index: str) -> None:
+    m = eligo.Matcher(index)
+
+    def rules() -> Iterator[tuple[str, str]]:
+        yield "r1", "m > 1 and m < 0"
+        yield from ((f"f{i}", "zz = 1") for i in range(40))
+        m.add("other", "m contains any (7)")
+        yield "r2", "m contains any (9)"
+
+    m.add_many(rules())
+    assert m.match({"m": [2, -1]}) == ["r1"]
+
+
+def test_nobody_sees_lists_before_the_rules_are_ready_for_them(monkeypatch: Any) -> None:
+    m = eligo.Matcher()
+    m.add_many((i, f"m > {i} and m < {i - 1} or m = {i} and zz = 1") for i in range(20))
+    m.add(100, "m > 1 and m < 0")  # a change, and no view since
+    seen: list[Any] = []
+    recompile = Loader.recompile
+
+    def recompiled(self: Loader, names: dict[str, int]) -> None:
+        def ask() -> None:
+            try:
+                seen.append(m.match({"m": [10, -5]}))
+            except eligo.EventError:
+                seen.append("refused")
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+        recompile(self, names)
+
+    monkeypatch.setattr(Loader, "recompile", recompiled)
+    m.add(101, "m contains any (77)")
+    assert seen == ["refused"]
+    assert m.match({"m": [10, -5]}) == [*range(10), 100]
+
+
+@pytest.mark.parametrize("index", ["auto", "pst-hash", "be-tree"])
+@pytest.mark.parametrize("together", [True, False])
+def test_what_only_a_removed_rule_asked_refuses_no_event(index: str, together: bool) -> None:
+    m = eligo.Matcher(index)
+    rules = [(1, "s like 'a%b%c'"), (2, "s = 'x'"), (3, "t like '%b%'"), (4, "u = 1")]
+    if together:
+        m.add_many(rules)
+    else:
+        for rule, text in rules:
+            m.add(rule, text)
+    with pytest.raises(eligo.EventError, match="pattern"):
+        m.match({"s": eligo.OneOf("x")})
+    m.remove(1)
+    assert m.match({"s": eligo.OneOf("x")}) == [2]
+    with pytest.raises(eligo.EventError, match="pattern"):
+        m.match({"t": eligo.OneOf("x")})
+
+
+def test_a_replacement_that_fails_leaves_the_old_rule(monkeypatch: Any) -> None:
+    m = eligo.Matcher()
+    m.add_many({"sealed": "a = 1"})
+    m.add("live", "a = 1")
+
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("eligo.segments.live.with_room", full)
+        for rule in ("sealed", "live"):
+            with pytest.raises(MemoryError):
+                m.add(rule, "a = 2 or b = 3", replace=True)
+    assert m.match({"a": 1}) == ["sealed", "live"]
+    for rule in ("live", "sealed"):
+        m.add(rule, "a = 2", replace=True)
+    assert m.match({"a": 2}) == ["sealed", "live"]
+    assert m.match({"a": 1}) == []
+    assert len(m) == 2

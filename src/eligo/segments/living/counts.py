@@ -38,6 +38,10 @@ class CheckCounts:
         """The attributes that some check is about."""
         return [attributes.names[number] for number in np.nonzero(self.checks)[0].tolist()]
 
+    def asked(self, attributes: Attributes) -> tuple[list[str], list[str]]:
+        """The attributes that some check is about, and those that one asks for a pattern."""
+        return self.named(attributes), [attributes.names[number] for number in np.nonzero(self.pattern)[0].tolist()]
+
     def special(self, attributes: Attributes) -> dict[str, int]:
         """What events have to bring, by the attribute's name, as encoders want it."""
         found: dict[str, int] = {}

@@ -94,7 +94,7 @@ class Structure:
         special = self.counts.special(self.attributes)
         for name in multi:
             special[name] = special.get(name, 0) | SEVERAL
-        self.encoder = Encoder(self.attributes, self.strings, special, partial(self.counts.named, self.attributes))
+        self.encoder = Encoder(self.attributes, self.strings, special, partial(self.counts.asked, self.attributes))
 
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
         """Use these tables from now on, in which all that rows name has the number that it had."""
