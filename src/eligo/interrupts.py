@@ -21,6 +21,15 @@ from threading import get_ident
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
+# What `signal` itself calls. It makes enumerations of numbers besides, which takes longer than adding a rule's words.
+try:
+    from _signal import getsignal as _getsignal  # type: ignore[import-not-found]
+    from _signal import signal as _signal
+except ImportError:
+    from signal import getsignal as _getsignal
+    from signal import signal as _signal
+
+_SIGINT = int(signal.SIGINT)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -45,11 +54,11 @@ class Uninterrupted:
         if get_ident() != threading.main_thread().ident:
             return
         if not _state.outer:
-            handler = signal.getsignal(signal.SIGINT)
+            handler = _getsignal(_SIGINT)
             _state.came = None
             _state.handler = handler if callable(handler) else None
             if _state.handler is not None:
-                signal.signal(signal.SIGINT, _note)
+                _signal(_SIGINT, _note)
         _state.outer.append(_state.allowed)
         _state.allowed = False
 
@@ -64,7 +73,7 @@ class Uninterrupted:
         handler, _state.handler = _state.handler, None
         if handler is None:
             return
-        signal.signal(signal.SIGINT, handler)
+        _signal(_SIGINT, handler)
         came, _state.came = _state.came, None
         if came is not None:
             handler(*came)
