@@ -136,8 +136,8 @@ class Segment:
         """Everything that a snapshot keeps, and `stats` counts."""
         parts: tuple[tuple[str, Arrays], ...] = (
             ("rules", self.table.arrays()),
-            ("compiled", self.compiled.arrays() if self.conjunctions else self.compiled.trees()),
-            ("spaces", self.conjunctions.arrays() if self.conjunctions else {}),
+            ("compiled", self.compiled.trees() if self.conjunctions is None else self.compiled.arrays()),
+            ("spaces", {} if self.conjunctions is None else self.conjunctions.arrays()),
             ("facts", self.facts.arrays()),
             ("index", self.index.arrays()),
             ("evaluator", self.evaluator.arrays()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -292,3 +293,15 @@ def test_a_replacement_that_fails_leaves_the_old_rule(monkeypatch: Any) -> None:
     assert m.match({"a": 2}) == ["sealed", "live"]
     assert m.match({"a": 1}) == []
     assert len(m) == 2
+
+
+@pytest.mark.parametrize("evaluator", ["interval", "shared", "dnf"])
+@pytest.mark.parametrize("index", ["auto", "scan", "be-tree", "pst-hash"])
+def test_rules_without_a_conjunction_are_saved(index: str, evaluator: str, tmp_path: Path) -> None:
+    m = eligo.Matcher(index, evaluator)
+    m.add_many({"never": "a = 1 and a = 2"})
+    m.save(tmp_path / "rules")
+    opened = eligo.open(tmp_path / "rules")
+    assert opened.match({"a": 1}) == []
+    opened.add_many({"always": "true"})
+    assert opened.match({}) == ["always"]
