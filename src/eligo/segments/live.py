@@ -40,7 +40,7 @@ from eligo.segments.rule_table import RuleTable, make_rule_table, without_mentio
 
 _BEHIND = 8  # words behind the last row that verification looks at and forgets
 _NONE: I32 = np.zeros(0, np.int32)
-SEEN, PATTERN = 1, 2  # how living rules look at an attribute
+LOOKED_AT, MATCHED = 1, 2  # what living rules do with an attribute: look at it, match it with a pattern
 
 make_live = handle("LiveHandle", ("words", "tree", "tree_offsets"))
 make_live_scratch = handle("LiveScratchHandle", ("truth", "stack", "starts", "ends", "found", "counters", "matched"))
@@ -196,7 +196,7 @@ class LivePart:
     @property
     def predicates(self) -> int:
         """How many checks its conjunctions have; equal ones count wherever they stand."""
-        return int(count_checks(self._arrays[0], self._end))
+        return int(checks_in(self._arrays[0], self._end))
 
     def counters(self) -> NDArray[np.int64]:
         """Returns candidates and predicate evaluations of all searches so far that are not under way."""
@@ -205,7 +205,7 @@ class LivePart:
     def asked_attributes(self, alive: U8) -> tuple[list[int], list[int]]:
         """Returns the numbers of the attributes that living rules look at, and of those that they ask for a pattern."""
         seen = self._walked(alive, np.zeros(int(self._state[0]), np.bool_))[0]
-        return np.nonzero(seen)[0].tolist(), np.nonzero(seen == PATTERN)[0].tolist()
+        return np.nonzero(seen)[0].tolist(), np.nonzero(seen == MATCHED)[0].tolist()
 
     def naming(self, alive: U8, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns for each living rule whether it looks at an attribute that is wanted."""
@@ -331,7 +331,7 @@ def is_true(tree, first, stop, truth, stack):
 
 @kernel
 def mark_named(live, end, alive, wanted, seen, marks):
-    """Sets seen[a] to SEEN for each attribute that a living rule looks at, or to PATTERN if one asks it for a pattern;
+    """Sets seen[a] to LOOKED_AT for each attribute that a living rule looks at, or to MATCHED if one has a pattern for it;
     marks[r] for each living rule that looks at an attribute that is wanted.
     """
     words, tree, offsets = live.words, live.tree, live.tree_offsets
@@ -351,13 +351,13 @@ def mark_named(live, end, alive, wanted, seen, marks):
             q, stop = first_check(words, at), at + row_words(words, at)
             while q < stop:
                 a = attribute_of(words[q])
-                seen[a] = max(seen[a], np.uint8(PATTERN if flags_of(words[q]) & codes.RESIDUAL else SEEN))
+                seen[a] = max(seen[a], np.uint8(MATCHED if flags_of(words[q]) & codes.RESIDUAL else LOOKED_AT))
                 marks[rule] = marks[rule] or wanted[a]
                 q += check_words(words[q])
 
 
 @kernel
-def count_checks(words, end):
+def checks_in(words, end):
     """Returns how many checks the rows in words[:end] have."""
     n, at = 0, np.int64(0)
     while at < end:

@@ -24,10 +24,6 @@ class RowBuilder(Builder):
     def multi(self) -> frozenset[str]:
         return self._multi
 
-    @property
-    def conjunctions(self) -> int:
-        return len(self._conjunction_offsets) - 1
-
     def one(self, root: Node) -> tuple[I32, I64, I64]:
         """Returns the tree of a rule in normal form, and the rows of its conjunctions: words and offsets.
 

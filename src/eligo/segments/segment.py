@@ -34,8 +34,9 @@ _NONE: I32 = np.zeros(0, np.int32)
 
 @dataclass(frozen=True)
 class Facts:
-    """What is asked of a segment again and again: how many conjunctions and predicates it has, of which attributes the
-    events must bring strings as bytes, and which of these have a pattern that only the text itself can answer.
+    """What is asked of a segment again and again: how many conjunctions and predicates it has, and how many items they
+    are in all (predicates of conjunctions, runs of predicates); of which attributes the events must bring strings as
+    bytes, and which of these have a pattern that only the text itself can answer.
     """
 
     counts: I64
@@ -67,7 +68,7 @@ class Segment:
     @property
     def size(self) -> int:
         """How much work merging is: predicates of conjunctions, and runs of predicates."""
-        return int(self.facts.counts.sum()) + len(self.compiled.tree) + len(self)
+        return int(self.facts.counts[2]) + len(self)
 
     def whole(self) -> Compiled:
         """Returns the rules with their predicates."""
@@ -191,7 +192,9 @@ def segment_of(
 ) -> Segment:
     """Returns a segment of what was built; what the index keeps itself is left out."""
     facts = Facts(
-        np.array([compiled.conjunctions, compiled.predicates], np.int64),
+        np.array(
+            [compiled.conjunctions, compiled.predicates, len(compiled.conjunction) + len(compiled.low_kind)], np.int64
+        ),
         index.text_attributes(conjunctions),
         conjunctions.pattern_attributes(),
     )
