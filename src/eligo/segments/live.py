@@ -331,7 +331,7 @@ def is_true(tree, first, stop, truth, stack):
 
 @kernel
 def mark_named(live, end, alive, wanted, seen, marks):
-    """Sets seen[a] to LOOKED_AT for each attribute that a living rule looks at, or to MATCHED if one has a pattern for it;
+    """Sets seen[a] to LOOKED_AT for each attribute that a living rule looks at, to MATCHED if one has a pattern for it;
     marks[r] for each living rule that looks at an attribute that is wanted.
     """
     words, tree, offsets = live.words, live.tree, live.tree_offsets
