@@ -20,6 +20,7 @@ from eligo.errors import (
 
 if TYPE_CHECKING:
     from eligo import exchange
+    from eligo.documents import Documents
     from eligo.explain import Explanation
     from eligo.language import Limits, attr, exists, forall
     from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf
@@ -38,6 +39,7 @@ _LATER = {
     **dict.fromkeys(("Above", "Below", "Between", "NoneOf", "OneOf"), "eligo.language.ranges"),
     "Matcher": "eligo.matcher",
     **dict.fromkeys(("Reject", "Rule", "RuleId"), "eligo.rule"),
+    "Documents": "eligo.documents",
     "Explanation": "eligo.explain",
     "Stats": "eligo.stats",
     "open": "eligo.matcher",
@@ -62,6 +64,7 @@ __all__ = [
     "Above",
     "Below",
     "Between",
+    "Documents",
     "DuplicateRuleError",
     "EligoError",
     "EventError",

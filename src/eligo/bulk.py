@@ -1,4 +1,4 @@
-"""Many rules at once: tuples, dicts or an Arrow table to rows of (id, expression, weight, tags)."""
+"""Many rules at once: tuples, dicts or an Arrow table to rows of (id, expression, weight, tags, owner)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from eligo.arguments import shown
 from eligo.errors import EligoError, EventError, RuleTypeError
 from eligo.segments.encoding import from_frame
 
-Row = tuple[Any, Any, Any, Any]
-_COLUMNS = ("id", "expression", "weight", "tags")
+Row = tuple[Any, Any, Any, Any, Any]
+_COLUMNS = ("id", "expression", "weight", "tags", "owner")
 
 
 def rows_of(rules: Any) -> Iterator[Row | EligoError]:
@@ -27,18 +27,22 @@ def rows_of(rules: Any) -> Iterator[Row | EligoError]:
         rules = rules.items()
     if isinstance(rules, str | bytes) or not isinstance(rules, Iterable):
         raise RuleTypeError(
-            f"rules are tuples (id, expression[, weight[, tags]]), dicts or an Arrow table, not {type(rules).__name__}"
+            "rules are tuples (id, expression[, weight[, tags[, owner]]]), dicts or an Arrow table, "
+            f"not {type(rules).__name__}"
         )
     for rule in rules:
-        if isinstance(rule, tuple | list) and 2 <= len(rule) <= 4:
-            yield (*rule, *((1.0, ())[len(rule) - 2 :]))
+        if isinstance(rule, tuple | list) and 2 <= len(rule) <= 5:
+            yield (*rule, *((1.0, (), None)[len(rule) - 2 :]))
         elif isinstance(rule, Mapping) and "id" in rule:
-            yield rule["id"], rule.get("expression", rule.get("expr")), rule.get("weight"), rule.get("tags")
+            expression = rule.get("expression", rule.get("expr"))
+            yield rule["id"], expression, rule.get("weight"), rule.get("tags"), rule.get("owner") or None
         elif hasattr(rule, "expression") and hasattr(rule, "id"):
-            yield rule.id, rule.expression, getattr(rule, "weight", 1.0), getattr(rule, "tags", ())
+            tags, owner = getattr(rule, "tags", ()), getattr(rule, "owner", None)
+            yield rule.id, rule.expression, getattr(rule, "weight", 1.0), tags, owner
         else:
             yield RuleTypeError(
-                f"a rule is (id, expression[, weight[, tags]]) or a dict with id and expression, not {shown(rule, 80)}"
+                "a rule is (id, expression[, weight[, tags[, owner]]]) or a dict with id and expression, "
+                f"not {shown(rule, 80)}"
             )
 
 
@@ -53,8 +57,7 @@ def _frame_rows(frame: Any) -> Iterator[Row]:
     _require(list(rules[0]))  # a frame without rows is one that Arrow reads
     for rule in rules:
         # What is missing is NaN or the like in a data frame, and null in a table.
-        row, expression, weight, tags = (None if _is_missing(value := rule.get(name)) else value for name in _COLUMNS)
-        yield row, expression, weight, tags
+        yield tuple(None if _is_missing(value := rule.get(name)) else value for name in _COLUMNS)  # type: ignore[misc]
 
 
 def _is_missing(value: Any) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal
 
@@ -55,6 +55,10 @@ class Engine:
         """Use these rules from now on."""
         self.rules = rules
         self.loader = Loader(rules, self.limits)
+
+    def allow_joins(self, prepare: Callable[[str], object]) -> None:
+        """Take rules with quantifiers from now on; `prepare` gets the tag of each before it is there."""
+        self.loader.refused, self.loader.prepare = None, prepare
 
 
 def _limits(given: Limits | Mapping[str, int] | None) -> Limits:

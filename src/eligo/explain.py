@@ -10,7 +10,7 @@ one value has to do for all its predicates on an attribute.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from html import escape
@@ -24,7 +24,7 @@ from eligo.language.normalize import normalize
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
 from eligo.language.reference import ABSENT, Moment, leaf_holds, lookup, one_value_each
 from eligo.language.render import render
-from eligo.language.tree import And, Constant, Node, Not, Or, Predicate, children_of, predicates_of
+from eligo.language.tree import And, Constant, Node, Not, Or, Predicate, Quantified, children_of, predicates_of
 
 Line = tuple[int, bool, str, str]
 
@@ -74,8 +74,17 @@ class Explanation:
         return f"Explanation({self.rule!r}, matched={self.matched})"
 
 
-def explain(rule: object, root: Node, event: Mapping[str, Any], absent: str, multi: Iterable[str]) -> Explanation:
-    """The tree of a rule with the truth of each node; its root's truth is the answer."""
+def explain(
+    rule: object,
+    root: Node,
+    event: Mapping[str, Any],
+    absent: str,
+    multi: Iterable[str],
+    asked: Callable[[Quantified], tuple[bool, str]] | None = None,
+) -> Explanation:
+    """The tree of a rule with the truth of each node; its root's truth is the answer. `asked` gives the truth of a
+    quantifier, and why.
+    """
     if not isinstance(event, Mapping):
         raise EventError(f"an event is a mapping from attribute to value, not {type(event).__name__}: {_show(event)}")
     several = frozenset(multi)
@@ -97,6 +106,7 @@ def explain(rule: object, root: Node, event: Mapping[str, Any], absent: str, mul
     # Of each node: whether it holds, whether its negation does, and how many children do either. Children come first.
     holds, fails = [False] * len(nodes), [False] * len(nodes)
     holding, failing = [0] * len(nodes), [0] * len(nodes)
+    reasons: dict[int, str] = {}
     for i in range(len(nodes) - 1, -1, -1):
         node, _, parent, _ = nodes[i]
         children = len(children_of(node))
@@ -107,6 +117,10 @@ def explain(rule: object, root: Node, event: Mapping[str, Any], absent: str, mul
             holds[i], fails[i] = holding[i] > 0, failing[i] == children
         elif isinstance(node, Not):
             holds[i], fails[i] = failing[i] > 0, holding[i] > 0
+        elif isinstance(node, Quantified):
+            assert asked is not None
+            holds[i], reasons[i] = asked(node)
+            fails[i] = not holds[i]
         else:
             holds[i] = leaf_holds(node, True, event, absent, several)
             fails[i] = leaf_holds(node, False, event, absent, several)
@@ -130,7 +144,7 @@ def explain(rule: object, root: Node, event: Mapping[str, Any], absent: str, mul
                 else ""
             )
         else:
-            what, why = _leaf_text(node), _why(node, values)
+            what, why = _leaf_text(node), reasons[i] if i in reasons else _why(node, values)
             why += ", so this is neither true nor false" if below_not and undecided else ""
         lines.append((depth, holds[i], what, why))
     return Explanation(rule, holds[0], lines)

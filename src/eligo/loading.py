@@ -9,7 +9,7 @@ their predicates, and by a mention (rule_table.py) where normalisation left none
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -18,12 +18,21 @@ from eligo.arguments import plain_id, shown
 from eligo.bulk import rows_of
 from eligo.errors import EligoError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
-from eligo.language import Limits, Node, parse
-from eligo.language.normalize import normalize
-from eligo.reading import KINDS, check_id, duplicate, mentions, read_rule, tags_of, weight_of
+from eligo.language import Limits, Node, Quantified, parse
+from eligo.reading import (
+    KINDS,
+    check_id,
+    duplicate,
+    no_documents,
+    normal_form,
+    owner_of,
+    read_rule,
+    tags_of,
+    weight_of,
+)
 from eligo.rule import Reject, RuleId
 from eligo.segments.pending import Pending
-from eligo.segments.rule_table import is_id
+from eligo.segments.rule_table import JOINED, is_id
 from eligo.segments.rules import Place, Rules
 
 _PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read for them dies young
@@ -36,15 +45,20 @@ class Loader:
     def __init__(self, rules: Rules, limits: Limits) -> None:
         self.rules = rules
         self.limits = limits
+        self.refused: Callable[[Quantified], EligoError] | None = no_documents
+        self.prepare: Callable[[str], object] | None = None  # called with each tag that documents are to be asked by
         self.id_type: type | None = None
         self.changes = 0  # so far; places of rules are good until the next one
 
-    def add(self, rule: RuleId, expression: object, weight: object, tags: object, replace: bool) -> None:
-        root, text, containing = read_rule(expression, self.limits)
-        number, labels = weight_of(weight), tags_of(tags)
+    def add(
+        self, rule: RuleId, expression: object, weight: object, tags: object, replace: bool, owner: object = None
+    ) -> None:
+        root, text, containing = read_rule(expression, self.limits, self.refused)
+        number, labels, whose = weight_of(weight), tags_of(tags), owner_of(owner)
         rules = self.rules
         expected = rules.multi | containing
-        normal = normalize(root, multi=expected, absent=rules.absent)  # a large rule should not hold the lock for long
+        # A large rule should not hold the lock for long.
+        normal, hidden = self.normal_form(root, expected, whose)
         with rules.lock, uninterrupted():
             check_id(rule, self.id_type)
             known = rules.find(rule)
@@ -52,14 +66,14 @@ class Loader:
                 raise duplicate(rule)
             multi = rules.multi | containing
             if multi != expected:
-                normal = normalize(root, multi=multi, absent=rules.absent)
+                normal, hidden = normal_form(root, multi, rules.absent, whose)
             self.check_size(normal)
             self.changes += 1
             try:
                 with self._becoming_multi(containing):
                     # The place is looked up again: rules may have been compiled anew.
                     known = rules.find(rule) if known is not None else None
-                    rules.put(known, rule, normal, text, number, (*labels, *mentions(root, normal, multi)))
+                    rules.put(known, rule, normal, text, number, (*labels, *hidden))
             finally:
                 self.id_type = type(rule) if rules.count else None  # even if an interrupt came when it was there
 
@@ -126,6 +140,15 @@ class Loader:
             hint = f"; here an id is {KINDS[self.id_type]}"
         return UnknownRuleError(f"there is no rule {shown(rule)}{hint}")
 
+    def normal_form(self, root: Node, multi: frozenset[str], owner: str | None) -> tuple[Node, tuple[str, ...]]:
+        """Returns the normal form of a rule and its hidden tags; documents are ready to be asked by them."""
+        normal, hidden = normal_form(root, multi, self.rules.absent, owner)
+        if self.prepare is not None:
+            for tag in hidden:
+                if tag.startswith(JOINED):
+                    self.prepare(tag[1:])
+        return normal, hidden
+
     def check_size(self, normal: Node) -> None:
         """Refuse a rule in normal form that is more than the evaluator takes."""
         recipe = self.rules.recipe
@@ -168,14 +191,14 @@ class Loader:
         for rule, sequence in old:
             checkpoint()
             root = parse(rule.expression, self.limits)
-            normal = normalize(root, multi=rules.multi, absent=rules.absent)
-            tags = (*rule.tags, *mentions(root, normal, rules.multi))
-            again.add(rule.id, normal, rule.expression, rule.weight, tags, sequence)
+            normal, hidden = normal_form(root, rules.multi, rules.absent, rule.owner)
+            again.add(rule.id, normal, rule.expression, rule.weight, (*rule.tags, *hidden), sequence)
         if again.rows:
             rules.extend([rules.made(*again.finish())])
 
 
-Read = tuple[RuleId, Node, str, frozenset[str], float, tuple[str, ...]]
+Read = tuple[RuleId, Node, str, frozenset[str], float, tuple[str, ...], str | None]
+Form = tuple[Node, tuple[str, ...]]  # normal form and hidden tags
 
 
 class _Load:
@@ -193,42 +216,41 @@ class _Load:
         self.count = 0
         self.id_type, self.changes = loader.id_type, loader.changes
 
-    def read(self, row: int, given: Any) -> tuple[int, Any, Read | EligoError, Node | None, frozenset[str]]:
+    def read(self, row: int, given: Any) -> tuple[int, Any, Read | EligoError, Form | None, frozenset[str]]:
         """Read one rule: row, what was given, the rule or what is wrong with it, its normal form with these
         multi-valued attributes.
         """
         try:
             if isinstance(given, EligoError):
                 raise given
-            rule, expression, weight, tags = given
+            rule, expression, weight, tags, owner = given
             rule = plain_id(rule)
             check_id(rule, None)
-            root, text, containing = read_rule(expression, self.loader.limits)
-            multi = self.multi | containing if containing else self.multi
-            normal = normalize(root, multi=multi, absent=self.rules.absent)
-            return row, given, (rule, root, text, containing, weight_of(weight), tags_of(tags)), normal, multi
+            root, text, containing = read_rule(expression, self.loader.limits, self.loader.refused)
+            multi, whose = self.multi | containing if containing else self.multi, owner_of(owner)
+            form = self.loader.normal_form(root, multi, whose)
+            return row, given, (rule, root, text, containing, weight_of(weight), tags_of(tags), whose), form, multi
         except EligoError as error:
             return row, given, error, None, self.multi
 
     def take(self, some: list[Any]) -> None:
         """Compile rules that were read."""
         with self.rules.lock, uninterrupted():
-            for row, given, found, normal, multi in some:
+            for row, given, found, form, multi in some:
                 try:
                     if isinstance(found, EligoError):
                         raise found
-                    self._take(row, found, normal, multi)
+                    self._take(row, found, form, multi)
                 except EligoError as error:
                     self._refuse(row, given, error)
 
-    def _take(self, row: int, read: Read, normal: Node, assumed: frozenset[str]) -> None:
-        rule, root, text, containing, weight, tags = read
+    def _take(self, row: int, read: Read, form: Form, assumed: frozenset[str]) -> None:
+        rule, root, text, containing, weight, tags, owner = read
         check_id(rule, self.id_type)
         if not self.replace and (rule in self.seen or self.rules.find(rule) is not None):
             raise duplicate(rule)
         multi = self.multi | containing if containing else self.multi
-        if multi != assumed:
-            normal = normalize(root, multi=multi, absent=self.rules.absent)
+        normal, hidden = form if multi == assumed else normal_form(root, multi, self.rules.absent, owner)
         self.loader.check_size(normal)
         if multi != self.multi or not self.parts:
             self.became.update(dict.fromkeys(multi - self.multi, self.count))
@@ -236,7 +258,7 @@ class _Load:
             self.parts.append(self.rules.new_pending(multi))
         earlier = self.parts[self.seen[rule]] if rule in self.seen else None
         number = self.count if earlier is None else earlier.sequence[earlier.rows[rule]]
-        self.parts[-1].add(rule, normal, text, weight, (*tags, *mentions(root, normal, multi)), number)
+        self.parts[-1].add(rule, normal, text, weight, (*tags, *hidden), number)
         if earlier is None:
             self.count += 1
         elif earlier is not self.parts[-1]:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from operator import attrgetter
 from os import PathLike
 from typing import Any, Literal, overload
 
 import pyarrow as pa
 
-from eligo.arguments import directory_path, flag, one_of, plain_id, shown, whole_number
+from eligo.arguments import directory_path, flag, one_of, plain_id, shown, tag_names, text, whole_number
 from eligo.arrow import arrow_of
 from eligo.compile.events import EventBuffer
+from eligo.documents import Documents
+from eligo.documents.asking import EventScreen, Joins
+from eligo.documents.columns import rows_of
+from eligo.documents.delivery import Delivered, Delivery, DeliveryFailure
 from eligo.engine import Absent, Engine
-from eligo.errors import OptionError, UnknownRuleError
+from eligo.errors import EventError, OptionError, UnknownRuleError
 from eligo.explain import Explanation, explain
 from eligo.interrupts import interrupt_within, interruptible
 from eligo.language import Limits, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
+from eligo.segments.rules import View
 from eligo.stats import Stats, collect
 
 _EVERY: Any = object()  # in place of a rule: all that match
@@ -39,6 +45,8 @@ class Matcher:
     multi      attributes whose values may be lists. One that some rule uses with `contains` need not be named.
     limits     how large a rule may be: an `eligo.Limits`, or a mapping such as {"depth": 50}.
     options    options of the index and the evaluator, such as {"max_cap": 64}; `eligo indexes` lists them.
+    documents  an `eligo.Documents`: the events seen before, which rules with `exists d (…)` and `forall d (…)` ask
+               about. `publish` matches an event and then keeps it there.
 
         m = Matcher()
         m.add("adults", "age >= 18 and country in ('US', 'CA')")
@@ -54,19 +62,49 @@ class Matcher:
         multi: Iterable[str] = (),
         limits: Limits | Mapping[str, int] | None = None,
         options: Mapping[str, Value] | None = None,
+        documents: Documents | None = None,
     ) -> None:
-        self._use(Engine(index, evaluator, absent, multi, limits, options))
+        self._use(Engine(index, evaluator, absent, multi, limits, options), documents)
 
     @classmethod
-    def of(cls, engine: Engine) -> Matcher:
+    def of(cls, engine: Engine, documents: Documents | None = None) -> Matcher:
         """A matcher over an engine that is there already."""
         made = cls.__new__(cls)
-        made._use(engine)
+        made._use(engine, documents)
         return made
 
-    def _use(self, engine: Engine) -> None:
+    def _use(self, engine: Engine, documents: Documents | None) -> None:
         self.engine = engine  # not for users: what the store, Spark and the exchange know of a matcher
         self._local = threading.local()
+        self._joins: Joins | None = None
+        self._delivery = Delivery()
+        if documents is not None:
+            if not isinstance(documents, Documents):
+                raise OptionError(f"documents is an eligo.Documents, not {shown(documents)}")
+            self._joins = Joins(documents, engine.absent, lambda: engine.rules.multi)
+            engine.allow_joins(self._joins.prepare)
+        for tag in engine.rules.view.joins() if engine.rules.count else ():
+            if self._joins is None:
+                raise OptionError(
+                    "these rules ask about documents seen before: open them with some, "
+                    "eligo.open(path, documents=eligo.Documents())"
+                )
+            self._joins.prepare(tag)
+
+    @property
+    def documents(self) -> Documents | None:
+        """The documents that rules ask about."""
+        return None if self._joins is None else self._joins.documents
+
+    @contextmanager
+    def _reading(self) -> Iterator[View]:
+        """What a match reads: the rules as they are and, where rules ask about documents, these standing still."""
+        joins = self._joins
+        if joins is None:
+            yield self.engine.rules.view
+        else:
+            with joins.documents.reading():
+                yield self.engine.rules.view.asking(EventScreen(joins))
 
     @property
     def index(self) -> str:
@@ -97,19 +135,28 @@ class Matcher:
 
     @interruptible
     def add(
-        self, rule: RuleId, expression: object, weight: float = 1.0, tags: Iterable[str] = (), *, replace: bool = False
+        self,
+        rule: RuleId,
+        expression: object,
+        weight: float = 1.0,
+        tags: Iterable[str] = (),
+        *,
+        owner: str | None = None,
+        replace: bool = False,
     ) -> None:
         """Add a rule, given as text, JSON form or Python expression; `replace` puts it in the place of a known id.
 
-        `tags`: a list of strings, or one string that separates them by `;`.
+        `tags`: a list of strings, or one string that separates them by `;`. `owner`: whose rule it is; what `publish`
+        delivers goes to him, and `exists d in received (…)` ranges over what he got.
         """
-        self.engine.loader.add(plain_id(rule), expression, weight, tags, flag("replace", replace))
+        self.engine.loader.add(plain_id(rule), expression, weight, tags, flag("replace", replace), owner)
 
     @interruptible
     def add_many(
         self, rules: Any, on_error: Literal["raise", "collect"] = "raise", *, replace: bool = False
     ) -> list[Reject]:
-        """Add many rules: tuples (id, expression[, weight[, tags]]), dicts, or an Arrow table with these columns.
+        """Add many rules: tuples (id, expression[, weight[, tags[, owner]]]), dicts, or an Arrow table with these
+        columns.
 
         Tags and weight may be text, as a cell of a CSV file is: `csv.DictReader` gives what the command line reads.
         With on_error="raise" the first bad rule raises and nothing is added; with "collect" the others are added and
@@ -175,7 +222,12 @@ class Matcher:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that rules look at."""
-        return tuple(self.engine.rules.view.attributes())
+        view = self.engine.rules.view
+        names = view.attributes()
+        if self._joins is None:
+            return tuple(names)
+        joined = {name for tag in view.joins() for name in self._joins.residual(tag).attributes}
+        return (*names, *sorted(joined.difference(names)))
 
     @property
     def multi(self) -> frozenset[str]:
@@ -206,7 +258,10 @@ class Matcher:
                 return []
         try:
             # The view first: an event encoded after it knows every string that the view's rules name.
-            return self.engine.rules.view.ids(event, self._buffer(), tags, limit)
+            if self._joins is None:
+                return self.engine.rules.view.ids(event, self._buffer(), tags, limit)
+            with self._reading() as view:
+                return view.ids(event, self._buffer(), tags, limit)
         except SystemError as error:
             raise interrupt_within(error) from None
 
@@ -248,14 +303,14 @@ class Matcher:
         """
         most = None if limit is None else whole_number("limit", limit)
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
-        view = self.engine.rules.view
         rejects: list[Reject] = []
         numbers, rules = [], []
-        for number, ids in (
-            matched_or_rejected(view, events, tags, most, rejects) if collect else view.batch(events, tags, most)
-        ):
-            numbers.append(arrow_of(number))
-            rules.append(ids)
+        with self._reading() as view:
+            for number, ids in (
+                matched_or_rejected(view, events, tags, most, rejects) if collect else view.batch(events, tags, most)
+            ):
+                numbers.append(arrow_of(number))
+                rules.append(ids)
         kind = self._type_of(rules)
         table = pa.table(
             [pa.chunked_array(numbers, pa.int64()), pa.chunked_array([ids.cast(kind) for ids in rules], kind)],
@@ -269,12 +324,14 @@ class Matcher:
         self, event: Mapping[str, Any], k: int = 10, *, tags: Iterable[str] | None = None
     ) -> list[tuple[RuleId, float]]:
         """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
-        return self.engine.rules.view.top(event, self._buffer(), tags, whole_number("k", k))
+        with self._reading() as view:
+            return view.top(event, self._buffer(), tags, whole_number("k", k))
 
     @interruptible
     def top_batch(self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None) -> pa.Table:
         """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
-        found = list(self.engine.rules.view.best(events, tags, whole_number("k", k)))
+        with self._reading() as view:
+            found = list(view.best(events, tags, whole_number("k", k)))
         kind = self._type_of([ids for _, ids, _ in found])
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
         batches = [
@@ -292,17 +349,81 @@ class Matcher:
     @interruptible
     def explain(self, event: Mapping[str, Any], rule: Any = _EVERY) -> Explanation | list[Explanation]:
         """Why the event makes that rule true, or why not: print the result. Without `rule`, of all rules that match."""
-        view = self.engine.rules.view
-        if rule is _EVERY:
-            found = (view.rule(one) for one in view.ids(event, self._buffer(), None, None))
-            whys = [self._explained(event, one) for one in found if one is not None]
-            return [why for why in whys if why.matched]  # a rule may have been replaced meanwhile
-        known = self.get(rule)
-        view.ids(event, self._buffer(), None, 1)  # an event that cannot be matched is refused in the same words
-        return self._explained(event, known)
+        with self._reading() as view:
+            if rule is _EVERY:
+                found = (view.rule(one) for one in view.ids(event, self._buffer(), None, None))
+                whys = [self._explained(event, one) for one in found if one is not None]
+                return [why for why in whys if why.matched]  # a rule may have been replaced meanwhile
+            known = self.get(rule)
+            view.ids(event, self._buffer(), None, 1)  # an event that cannot be matched is refused in the same words
+            return self._explained(event, known)
 
     def _explained(self, event: Mapping[str, Any], rule: Rule) -> Explanation:
-        return explain(rule.id, parse(rule.expression, self.limits), event, self.absent, self.multi)
+        asked = None if self._joins is None else partial(self._joins.explained, event, owner=rule.owner or "")
+        return explain(rule.id, parse(rule.expression, self.limits), event, self.absent, self.multi, asked)
+
+    # -- publishing
+
+    @interruptible
+    def publish(self, event: Mapping[str, Any], *, tags: Iterable[str] | None = None) -> list[RuleId]:
+        """Match an event against the documents so far, and then keep it as a document, in one step.
+
+        Returns the ids as `match` does. Owners of matching rules have received the document then; those with a
+        receiver (`subscribe`) get it before `publish` returns.
+        """
+        documents = self._kept()
+        with documents.lock:
+            document = documents.checked(event)
+            with self._reading() as view:
+                ids = view.ids(event, self._buffer(), tags, None)
+                rules = [rule for rule in map(view.rule, ids) if rule is not None] if self._delivery.owned(view) else []
+            deliveries = self._delivery.sorted_out(rules)
+            number = documents.put(document, [owner for owner, _ in deliveries])
+        self._delivery.deliver(event, number, deliveries)
+        return ids
+
+    @interruptible
+    def publish_batch(self, events: Any, *, tags: Iterable[str] | None = None) -> pa.Table:
+        """Publish many events, one after another, each matched against those before it; the answer of `match_batch`.
+
+        Events that come while others publish may lie between these.
+        """
+        wanted = None if tags is None else tag_names("tags", tags)
+        numbers: list[int] = []
+        found: list[RuleId] = []
+        for number, event in enumerate(rows_of(events)):
+            try:
+                ids = self.publish(event, tags=wanted)
+            except EventError as error:
+                raise EventError(f"event {number}: {error}; the {number:,} before it were published") from None
+            numbers += [number] * len(ids)
+            found += ids
+        kind = self.rule_type if not found else pa.int64() if isinstance(found[0], int) else pa.string()
+        return pa.table({"event": pa.array(numbers, pa.int64()), "rule": pa.array(found, kind)})
+
+    def subscribe(self, owner: str, deliver: Callable[[Delivered], object]) -> None:
+        """Have `deliver` called with each published event that matches rules of an owner, once, and with these rules.
+
+        What it raises reaches neither the publisher nor other receivers; it is logged, and kept in
+        `delivery_failures`.
+        """
+        self._delivery.subscribe(text("owner", owner, "the owner of rules"), deliver)
+
+    def unsubscribe(self, owner: str) -> None:
+        """Deliver to an owner no longer; what matches his rules still counts as received."""
+        self._delivery.receivers.pop(owner, None)
+
+    @property
+    def delivery_failures(self) -> list[DeliveryFailure]:
+        """What receivers raised lately, the newest last."""
+        return list(self._delivery.failures)
+
+    def _kept(self) -> Documents:
+        if self._joins is None:
+            raise OptionError(
+                "publish keeps events as documents: make the matcher with Matcher(documents=eligo.Documents())"
+            )
+        return self._joins.documents
 
     @interruptible
     def observe(self, events: Any) -> None:

@@ -16,10 +16,12 @@ import numpy as np
 from eligo.arguments import shown, tag_names
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, OptionError, RuleSyntaxError, RuleTypeError
 from eligo.language import Limits, Node, Predicate, Quantified, parse, read, render
+from eligo.language.normalize import normalize
+from eligo.language.quantified import has_quantifier, split
 from eligo.language.reference import multi_valued
 from eligo.language.tree import leaves
 from eligo.rule import RuleId
-from eligo.segments.rule_table import MENTION, is_id
+from eligo.segments.rule_table import JOINED, MENTION, OWNER, is_id
 
 NOTHING: frozenset[str] = frozenset()
 KINDS = {str: "a string", int: "an integer"}
@@ -28,21 +30,23 @@ KINDS = {str: "a string", int: "an integer"}
 def no_documents(leaf: Quantified) -> EligoError:
     """What is said about a join where there are no documents."""
     return RuleTypeError(
-        f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and a Matcher has none",
-        hint="leave the quantifier out of this rule",
+        f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and this matcher keeps none",
+        hint="make it with some: Matcher(documents=eligo.Documents())",
     )
 
 
 def read_rule(
-    expression: object, limits: Limits, refused: Callable[[Quantified], EligoError] = no_documents
+    expression: object, limits: Limits, refused: Callable[[Quantified], EligoError] | None = no_documents
 ) -> tuple[Node, str, frozenset[str]]:
-    """Tree and text of a rule, and the attributes that it uses with `contains`; `refused` words what a join gets."""
+    """Tree and text of a rule, and the attributes that it uses with `contains`; `refused` words what a join gets, if
+    there are no documents.
+    """
     if isinstance(expression, str):
         if expression[:1] == "{":  # no rule text begins so: it is the JSON form, still encoded
             return read_rule(_decoded(expression), limits, refused)
         root = parse(expression, limits)
         words = expression.lower()
-        if "exists" in words or "forall" in words:
+        if refused and ("exists" in words or "forall" in words):
             for leaf in leaves(root):
                 if isinstance(leaf, Quantified):
                     raise refused(leaf)
@@ -54,8 +58,32 @@ def read_rule(
             if leaf.operator[:8] == "contains":
                 containing.add(leaf.attribute)
         elif isinstance(leaf, Quantified):
-            raise refused(leaf)
+            if refused:
+                raise refused(leaf)
+            containing |= multi_valued(leaf.body)
     return root, render(root), frozenset(containing)
+
+
+def normal_form(
+    root: Node, multi: frozenset[str], absent: str, owner: str | None = None
+) -> tuple[Node, tuple[str, ...]]:
+    """Returns the normal form of a rule, with `true` for what only documents can tell, and its hidden tags."""
+    tags: tuple[str, ...] = () if owner is None else (OWNER + owner,)
+    asked = root
+    if type(root) is not Predicate and has_quantifier(root):
+        asked, residual = split(root, multi, owner)
+        tags = (*tags, JOINED + residual)
+    normal = normalize(asked, multi=multi, absent=absent)
+    return normal, (*tags, *mentions(root, normal, multi))
+
+
+def owner_of(owner: object) -> str | None:
+    """The owner of a rule: a text that is not empty, or none."""
+    if owner is None:
+        return None
+    if not isinstance(owner, str) or not owner:
+        raise RuleTypeError(f"an owner is a text that is not empty, not {shown(owner)}")
+    return str.__str__(owner)
 
 
 def mentions(root: Node, normal: Node, multi: frozenset[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ class Rule(msgspec.Struct, frozen=True):
     expression: str
     weight: float = 1.0
     tags: tuple[str, ...] = ()
+    owner: str | None = None
 
 
 class Reject(msgspec.Struct, frozen=True):

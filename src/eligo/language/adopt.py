@@ -67,7 +67,7 @@ def _checked(node: Node, variable: str) -> Node:
             raise Problem(f"unknown quantifier {short(node.quantifier)}", "use 'exists' or 'forall'", syntax=True)
         own = check_variable(node.variable, KEYWORDS)
         body = bottom_up(node.body, lambda inner: _checked(inner, own))
-        return node if body is node.body else Quantified(node.quantifier, own, body, node.negated)
+        return node if body is node.body else Quantified(node.quantifier, own, body, node.negated, node.received)
     if isinstance(node, Not | Constant):
         return node
     raise Problem(f"unknown node {short(node)}", syntax=True)

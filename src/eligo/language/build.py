@@ -32,14 +32,17 @@ def attr(name: str) -> Attribute:
     return Attribute(name)
 
 
-def exists(variable: str, body: Callable[[Document], object]) -> Quantified:
-    """True when some document seen before makes the body true: `exists("d", lambda d: attr("price") < d.price)`."""
-    return _quantified("exists", variable, body)
+def exists(variable: str, body: Callable[[Document], object], *, received: bool = False) -> Quantified:
+    """True when some document seen before makes the body true: `exists("d", lambda d: attr("price") < d.price)`.
+
+    `received`: some document that was delivered to the rule's owner.
+    """
+    return _quantified("exists", variable, body, received)
 
 
-def forall(variable: str, body: Callable[[Document], object]) -> Quantified:
-    """True when every document seen before makes the body true."""
-    return _quantified("forall", variable, body)
+def forall(variable: str, body: Callable[[Document], object], *, received: bool = False) -> Quantified:
+    """True when every document seen before makes the body true; `received`: every one that the rule's owner got."""
+    return _quantified("forall", variable, body, received)
 
 
 class Attribute:
@@ -191,7 +194,7 @@ class Document:
 
 
 def _quantified(
-    quantifier: Literal["exists", "forall"], variable: str, body: Callable[[Document], object]
+    quantifier: Literal["exists", "forall"], variable: str, body: Callable[[Document], object], received: bool
 ) -> Quantified:
     try:
         variable = check_variable(variable, KEYWORDS)
@@ -202,7 +205,9 @@ def _quantified(
         raise RuleTypeError(
             f"the body of {quantifier} is a function of the document, not a {kind_name(body)}", hint=hint
         )
-    return Quantified(quantifier, variable, adopt(body(Document(variable)), NO_LIMITS, variable))
+    return Quantified(
+        quantifier, variable, adopt(body(Document(variable)), NO_LIMITS, variable), received=bool(received)
+    )
 
 
 def _listed(values: Iterable[object]) -> tuple[object, ...]:

@@ -64,7 +64,7 @@ def _expression(form: object, frames: list[Frame], limits: Limits) -> Node:
                 key, below = _inner(form)
                 if key in ("exists", "forall"):
                     variable = _variable(form, key, variable)
-                    frames.append((key, below, [], ".where"))
+                    frames.append((key + " in received" * _received(form), below, [], ".where"))
                 else:
                     frames.append((key, below, [], "." + key))
                 form = below[0]
@@ -91,7 +91,7 @@ def _expression(form: object, frames: list[Frame], limits: Limits) -> Node:
                 break
             frames.pop()
             node = _made(key, done, variable)
-            if key in ("exists", "forall"):
+            if key not in ("and", "or", "not"):
                 variable = ""
         else:
             if foreign:
@@ -109,8 +109,9 @@ def _adopted(thing: object, limits: Limits, variable: str) -> Node:
 def _made(key: str, done: list[Node], variable: str) -> Node:
     if key == "not":
         return Not(done[0])
-    if key in ("exists", "forall"):
-        return Quantified(cast(Literal["exists", "forall"], key), variable, done[0])
+    if key not in ("and", "or"):
+        quantifier, _, received = key.partition(" ")
+        return Quantified(cast(Literal["exists", "forall"], quantifier), variable, done[0], received=received != "")
     if len(done) == 1:
         return done[0]
     return And(tuple(done)) if key == "and" else Or(tuple(done))
@@ -127,8 +128,8 @@ def _inner(form: dict[Any, Any]) -> tuple[str, list[Any]]:
     key = found[0]
     quantifier = key in ("exists", "forall")
     for other in form:
-        if other != key and not (quantifier and other == "where"):
-            hint = closest(str(other), ("where",)) if quantifier else ""
+        if other != key and not (quantifier and other in ("where", "in")):
+            hint = closest(str(other), ("where", "in")) if quantifier else ""
             raise Problem(f"{short(other)} cannot stand beside {key!r} in one object", hint, syntax=True)
     if quantifier:
         if "where" not in form:
@@ -146,6 +147,14 @@ def _inner(form: dict[Any, Any]) -> tuple[str, list[Any]]:
             "." + key, Problem("the list is empty", f"give one expression or more, or write {remedy}", syntax=True)
         )
     return key, list(below)
+
+
+def _received(form: dict[Any, Any]) -> bool:
+    """Whether a quantifier ranges over the documents received alone."""
+    if form.get("in", "received") != "received":
+        reason = f'"in" is "received", not {short(form["in"])}'
+        raise _at(".in", Problem(reason, 'leave "in" out to ask about all documents', syntax=True))
+    return "in" in form
 
 
 def _variable(form: dict[Any, Any], key: str, outer: str) -> str:
@@ -291,7 +300,8 @@ def to_json(root: Node) -> object:
             place[key] = {"not": None}
             stack.append((node.child, place[key], "not"))
         elif isinstance(node, Quantified):
-            form: dict[str, object] = {node.quantifier: node.variable, "where": None}
+            form: dict[str, object] = {node.quantifier: node.variable}
+            form |= {"in": "received", "where": None} if node.received else {"where": None}
             place[key] = {"not": form} if node.negated else form
             stack.append((node.body, form, "where"))
         else:

@@ -35,6 +35,7 @@ from eligo.language.tree import (
 Event = Mapping[str, Any]
 ABSENT = object()
 
+_LISTS = (list, tuple, set, frozenset)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -52,8 +53,9 @@ def matches(
     absent: str = "fails",
     multi: Iterable[str] = (),
     documents: Sequence[Event] = (),
+    received: Sequence[Event] = (),
 ) -> bool:
-    """Whether the event makes the expression true."""
+    """Whether the event makes the expression true; quantifiers range over `documents`, or those `received`."""
     several = frozenset(multi) | multi_valued(root)
     # Each step leaves one truth value; And and Or take those of their children. `positive` is false under an odd number
     # of NOTs, where And and Or change places and every predicate is asked for its negation.
@@ -73,7 +75,7 @@ def matches(
             todo.append(("and" if isinstance(node, And) == positive else "or", True, len(node.children)))
             todo.extend((child, positive, 0) for child in node.children)
         else:
-            truths.append(leaf_holds(node, positive, event, absent, several, documents))
+            truths.append(leaf_holds(node, positive, event, absent, several, documents, received))
     return truths[0]
 
 
@@ -129,13 +131,20 @@ def _moments(value: Any) -> Any:
 
 
 def leaf_holds(
-    node: Node, positive: bool, event: Event, absent: str, several: frozenset[str], documents: Sequence[Event] = ()
+    node: Node,
+    positive: bool,
+    event: Event,
+    absent: str,
+    several: frozenset[str],
+    documents: Sequence[Event] = (),
+    received: Sequence[Event] = (),
 ) -> bool:
     """Whether the event makes a leaf true or, not `positive`, its negation."""
     if isinstance(node, Constant):
         return node.holds == positive
     if isinstance(node, Quantified):
-        pairs = (_pair(node.body, event, document, absent, several) for document in documents)
+        among = received if node.received else documents
+        pairs = (pair_holds(node.body, event, document, absent, several) for document in among)
         return (any(pairs) if node.quantifier == "exists" else all(pairs)) == (positive != node.negated)
     assert isinstance(node, Predicate)
     return _holds(node, positive != node.negated, lookup(event, node.attribute), absent, several)
@@ -148,15 +157,19 @@ def _holds(node: Predicate, positive: bool, value: Any, absent: str, several: fr
         return absent == "classical" and not positive
     if isinstance(value, Range):
         return _some_value(value, [(node, positive)])
-    if isinstance(value, list | tuple | set | frozenset):
-        if node.attribute not in several:
-            raise EventError(f"attribute {node.attribute!r} holds a list but is single-valued: declare it with multi=")
-        values = [one for given in value if not _is_absent(one := _native(given))]
-    else:
-        values = [value]
+    if isinstance(value, _LISTS) and not node.variable and node.attribute not in several:
+        raise EventError(f"attribute {node.attribute!r} holds a list but is single-valued: declare it with multi=")
+    values = _values(value)
     if node.operator == "contains all":
         return all(any(_equal(one, wanted) for one in values) for wanted in node.values) == positive
     return any(satisfies(node, one) for one in values) == positive
+
+
+def _values(value: Any) -> list[Any]:
+    """The values of an attribute: those of a list, or the one that it is; of a range none, for none is known."""
+    if isinstance(value, _LISTS):
+        return [one for given in value if not _is_absent(one := _native(given))]
+    return [] if isinstance(value, Range) else [value]
 
 
 def satisfies(node: Predicate, value: Any) -> bool:
@@ -231,27 +244,31 @@ def _microseconds(value: date) -> int:
 
 
 def _equal(left: Any, right: Any) -> bool:
-    return _plain(left) == _plain(right)
+    return _ordered(left, "=", right)
 
 
 def _ordered(left: Any, operator: str, right: Any) -> bool:
     (kind, a), (other, b) = _plain(left), _plain(right)
-    if kind != other:
+    if kind != other or kind == "object":
         return False
     return bool({"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "=": a == b}[operator])
 
 
-def _pair(body: Node, event: Event, document: Event, absent: str, several: frozenset[str]) -> bool:
+def pair_holds(body: Node, event: Event, document: Event, absent: str, several: frozenset[str]) -> bool:
     """One event with one document: the body as a rule of its own, with the document's answers put in.
 
-    An attribute that either side lacks fails the pair in both polarities, so NOT goes down to the leaves first.
+    An attribute that either side lacks fails the pair in both polarities, so NOT goes down to the leaves first. Where
+    either side has several values, one value of each has to compare so or, negated, no two may.
     """
 
     def ask(node: Node) -> Node:
         if isinstance(node, Join):
             left, right = lookup(event, node.attribute), lookup(document, node.other)
             missing = left is ABSENT or right is ABSENT
-            return Constant(not missing and _ordered(left, node.operator, right) != node.negated)
+            if missing:
+                return Constant(False)
+            held = any(_ordered(a, node.operator, b) for a in _values(left) for b in _values(right))
+            return Constant(held != node.negated)
         if isinstance(node, Predicate) and node.variable:
             return Constant(_holds(node, not node.negated, lookup(document, node.attribute), "fails", several))
         return node

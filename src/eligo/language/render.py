@@ -48,7 +48,8 @@ def render(root: Node) -> str:
             pieces.append("not ")
             stack.append((node.child, _NOT, scope))
         elif isinstance(node, Quantified):
-            pieces.append(f"{'not ' if node.negated else ''}{node.quantifier} {node.variable} (")
+            received = " in received" if node.received else ""
+            pieces.append(f"{'not ' if node.negated else ''}{node.quantifier} {node.variable}{received} (")
             stack.append(")")
             stack.append((node.body, 0, node.variable))
         else:

@@ -43,7 +43,8 @@ def _place(text: str, problem: Problem) -> int:
 
 def _expression(tokens: list[str], limits: Limits) -> Node:
     word_of = WORDS.get
-    # What a parenthesis interrupts: the two lists, the NOTs before it, its place, and its quantifier or "".
+    # What a parenthesis interrupts: the two lists, the NOTs before it, its place, and its quantifier or "", which ends
+    # in " in received" if it is about those documents alone.
     frames: list[tuple[list[Node], list[Node], int, int, str]] = []
     terms: list[Node] = []
     factors: list[Node] = []
@@ -67,9 +68,7 @@ def _expression(tokens: list[str], limits: Limits) -> Node:
                 continue
             quantifier = ""
             if word != "(":
-                variable = _variable(tokens, i, variable)
-                quantifier = word
-                i += 2
+                variable, quantifier, i = _variable(tokens, i, variable)
             frames.append((terms, factors, nots, i, quantifier))
             terms, factors, nots = [], [], 0
             i += 1
@@ -111,7 +110,8 @@ def _expression(tokens: list[str], limits: Limits) -> Node:
             depth -= 1
             i += 1
             if quantifier:
-                node = Quantified(cast(Literal["exists", "forall"], quantifier), variable, node)
+                word, _, received = quantifier.partition(" ")
+                node = Quantified(cast(Literal["exists", "forall"], word), variable, node, received=received != "")
                 variable = ""
         i += 1
 
@@ -282,8 +282,8 @@ def _join(name: str, of: str, spelling: str, tokens: list[str], i: int, variable
     return Join(name, cast(Comparison, operator), variable, other, negated)
 
 
-def _variable(tokens: list[str], i: int, outer: str) -> str:
-    """The variable after `exists` or `forall`."""
+def _variable(tokens: list[str], i: int, outer: str) -> tuple[str, str, int]:
+    """The variable after `exists` or `forall`, the quantifier with what it ranges over, and where its body begins."""
     word = tokens[i].lower()
     if outer:
         raise Problem("a quantifier inside another", "join two quantifiers with and or or", i, syntax=True)
@@ -293,7 +293,13 @@ def _variable(tokens: list[str], i: int, outer: str) -> str:
         raise Problem(
             f"{word!r} needs a variable", f"write: {word} d (price < d.price)", i + 1, syntax=True
         ) from problem
-    if tokens[i + 2] != "(":
-        hint = f"write: {word} {variable} (price < {variable}.price)"
-        raise Problem(f"expected '(' after '{word} {variable}'", hint, i + 2, syntax=True)
-    return variable
+    at, written = i + 2, f"{word} {variable}"
+    if WORDS.get(tokens[at]) == "in":
+        if tokens[at + 1].lower() != "received":
+            hint = f"write: {written} in received (…), or leave 'in' out to ask about all documents"
+            raise Problem("a quantifier ranges over all documents or over those received", hint, at + 1, syntax=True)
+        at, word, written = at + 2, f"{word} in received", f"{written} in received"
+    if tokens[at] != "(":
+        hint = f"write: {written} (price < {variable}.price)"
+        raise Problem(f"expected '(' after '{written}'", hint, at, syntax=True)
+    return variable, word, at

@@ -79,12 +79,16 @@ class Join(Node, frozen=True, cache_hash=True):
 
 
 class Quantified(Node, frozen=True, cache_hash=True):
-    """`exists d (…)` or `forall d (…)` over the documents seen before; true or false, so NOT is its complement."""
+    """`exists d (…)` or `forall d (…)` over the documents seen before; true or false, so NOT is its complement.
+
+    With `received` it ranges over the documents that were delivered to the rule's owner: `exists d in received (…)`.
+    """
 
     quantifier: Literal["exists", "forall"]
     variable: str
     body: Node
     negated: bool = False
+    received: bool = False
 
 
 class Not(Node, frozen=True, cache_hash=True):

@@ -17,11 +17,13 @@ from eligo.errors import EventError
 _SLICE = 4096  # events at a time: their entries stay in the cache
 
 
-def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, EventBuffer]]:
-    """The events, encoded some at a time, and the number of the first of each slice; a buffer may be used again."""
+def encoded_slices(
+    events: Any, encoder: Encoder
+) -> Iterator[tuple[int, pa.Table | pa.RecordBatch | list[Any], EventBuffer]]:
+    """The number of the first event of each slice, the events as they come, and encoded; a buffer may be used again."""
     buffer = EventBuffer(_SLICE, 16 * _SLICE)
     for first, part in slices(events):
-        yield first, encoded(part, encoder, first, buffer)
+        yield first, part, encoded(part, encoder, first, buffer)
 
 
 def slices(events: Any) -> Iterator[tuple[int, pa.Table | pa.RecordBatch | list[Any]]]:

@@ -33,10 +33,10 @@ from eligo.index.dynamic.slow_path import make_string_handle
 from eligo.index.dynamic.verify import verify_rows
 from eligo.jit import handle, inline, kernel
 from eligo.language.tree import Node
-from eligo.rule import RuleId
+from eligo.rule import Rule, RuleId
 from eligo.segments.pending import Pending
 from eligo.segments.row_builder import RowBuilder
-from eligo.segments.rule_table import RuleTable, make_rule_table, without_mentions
+from eligo.segments.rule_table import JOINED, RuleTable, make_rule_table, rule_of
 
 _BEHIND = 8  # words behind the last row that verification looks at and forgets
 _NONE: I32 = np.zeros(0, np.int32)
@@ -244,8 +244,20 @@ class LiveTable:
     def text(self, row: int) -> str:
         return self._segment.texts[row]
 
-    def tags(self, row: int) -> tuple[str, ...]:
-        return without_mentions(dict.fromkeys(self._segment.tags[row]))
+    def rule(self, row: int) -> Rule:
+        s = self._segment
+        return rule_of(s.ids[row], s.texts[row], s.weights[row], dict.fromkeys(s.tags[row]))
+
+    def tag_names(self) -> list[str]:
+        return list(dict.fromkeys(tag for tags in self._segment.tags[: self._rules] for tag in tags))
+
+    @cached_property
+    def joins(self) -> tuple[I32, list[str]] | None:
+        """As that of a RuleTable; a row with such a tag has a number of its own."""
+        names = [next((t for t in tags if t.startswith(JOINED)), "") for tags in self._segment.tags[: self._rules]]
+        if not any(names):
+            return None
+        return np.array([row if name else -1 for row, name in enumerate(names)], np.int32), names
 
     @cached_property
     def sequence(self) -> I64:

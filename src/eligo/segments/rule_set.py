@@ -34,7 +34,7 @@ from eligo.language.tree import Node
 from eligo.rule import Rule, RuleId
 from eligo.segments.live import LivePart, LiveSegment
 from eligo.segments.row_builder import RowBuilder
-from eligo.segments.rule_table import MENTION, RuleTable, without_mentions
+from eligo.segments.rule_table import MENTION, RuleTable, rule_of
 from eligo.segments.rules import Figures, Place, Rules
 from eligo.segments.sample import Sample
 from eligo.segments.segment import Segment, merge_segments, with_tables
@@ -230,9 +230,8 @@ class RuleSet(Rules):
         number, row = place
         if number < 0:
             live = self.live
-            return Rule(live.ids[row], live.texts[row], live.weights[row], without_mentions(live.tags[row]))
-        table = self.segments[number].table
-        return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
+            return rule_of(live.ids[row], live.texts[row], live.weights[row], dict.fromkeys(live.tags[row]))
+        return self.segments[number].table.rule(row)
 
     def rules_at(self, places: Sequence[Place]) -> list[Rule]:
         """The same of many: texts that lie in tables are read a table at a time."""
@@ -240,10 +239,9 @@ class RuleSet(Rules):
         for (number, row), text in zip(places, self.texts_at(places), strict=True):
             if number < 0:
                 live = self.live
-                found.append(Rule(live.ids[row], text, live.weights[row], without_mentions(live.tags[row])))
+                found.append(rule_of(live.ids[row], text, live.weights[row], dict.fromkeys(live.tags[row])))
             else:
-                table = self.segments[number].table
-                found.append(Rule(table.id(row), text, float(table.weight[row]), table.tags(row)))
+                found.append(self.segments[number].table.rule(row, text))
         return found
 
     @contextmanager

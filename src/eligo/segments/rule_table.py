@@ -7,8 +7,12 @@
     tag_offsets, tag              tags of a rule as numbers of tag_name_offsets / tag_name_data
     slots                         hash of the id to row + 1, linear probing, at most half full
 
-A tag that begins with U+10FFFF is no user's but a *mention*: the rule names an attribute in its text that its normal
-form does not (`a = 1 and a = 2`). Should the attribute become multi-valued, the rule has to be compiled again.
+Some tags are no user's, and begin with a character that Unicode keeps free for such uses:
+
+    MENTION    the rule names an attribute in its text that its normal form does not (`a = 1 and a = 2`); should the
+               attribute become multi-valued, the rule has to be compiled again
+    JOINED     what is to be asked of documents where the rest of the rule holds (documents/quantified.py)
+    OWNER      whose rule it is
 
 Where texts lie in a table beside, a subclass has locators in `text_data` and finds them there (`store/tables.py`).
 
@@ -19,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeGuard
 
@@ -30,9 +35,10 @@ from eligo.arrow import arrow_of
 from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed, permuted_slices
 from eligo.compile.strings import fill_slots, find_bytes, slots_for
 from eligo.jit import kernel
-from eligo.rule import RuleId
+from eligo.rule import Rule, RuleId
 
-MENTION = "\U0010ffff"  # which Unicode keeps free for such uses
+MENTION, JOINED, OWNER = "\U0010ffff", "\U0010fffe", "\U000ffffe"
+HIDDEN = (MENTION, JOINED, OWNER)
 MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
 
 
@@ -49,9 +55,13 @@ def is_id(rule: object) -> TypeGuard[RuleId]:
     return True
 
 
-def without_mentions(tags: Iterable[str]) -> tuple[str, ...]:
-    """Returns the tags that users gave."""
-    return tuple(tag for tag in tags if not tag.startswith(MENTION))
+def rule_of(rule: RuleId, text: str, weight: float, tags: Iterable[str]) -> Rule:
+    """Returns a rule as users get it back, given all its tags."""
+    every = tuple(tags)
+    if not any(tag.startswith(HIDDEN) for tag in every):
+        return Rule(rule, text, weight, every)
+    owner = next((tag[1:] for tag in every if tag.startswith(OWNER)), None)
+    return Rule(rule, text, weight, tuple(tag for tag in every if not tag.startswith(HIDDEN)), owner)
 
 
 @dataclass(frozen=True)
@@ -141,12 +151,29 @@ class RuleTable:
     def tag_names(self) -> list[str]:
         return unpacked(self.tag_name_offsets, self.tag_name_data)
 
-    def tags(self, row: int) -> tuple[str, ...]:
+    def rule(self, row: int, text: str | None = None) -> Rule:
+        """The rule of a row, whose text the caller may know."""
         names = (self.tag_name_offsets, self.tag_name_data)
-        return without_mentions(
+        tags = (
             bytes(names[1][names[0][tag] : names[0][tag + 1]]).decode()
             for tag in self.tag[self.tag_offsets[row] : self.tag_offsets[row + 1]]
         )
+        return rule_of(self.id(row), self.text(row) if text is None else text, float(self.weight[row]), tags)
+
+    @cached_property
+    def joins(self) -> tuple[I32, list[str]] | None:
+        """For every row the number of its tag that says what to ask of documents, or -1, and the names of tags; None if
+        no rule has one.
+        """
+        names = self.tag_names()
+        marked = np.array([name.startswith(JOINED) for name in names], np.bool_)
+        if not marked.any():
+            return None
+        number = np.full(len(self), -1, np.int32)
+        rows = np.repeat(np.arange(len(self)), np.diff(self.tag_offsets))
+        chosen = marked[self.tag]
+        number[rows[chosen]] = self.tag[chosen]
+        return number, names
 
     def rows_with_tags(self, tags: Iterable[str]) -> U8:
         """A byte for every row: whether the rule has one of the tags."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
-from eligo.compile.compiled import F64, I64, Compiled
+from eligo.compile.compiled import F64, I32, I64, Compiled
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
@@ -30,7 +30,7 @@ from eligo.language.tree import Node
 from eligo.options import Value
 from eligo.rule import Rule, RuleId
 from eligo.segments.pending import Pending
-from eligo.segments.rule_table import RuleTable
+from eligo.segments.rule_table import JOINED, RuleTable
 from eligo.segments.segment import Recipe
 
 _LOST = (
@@ -74,8 +74,37 @@ class _Worth:
         )
 
 
+class Screen(Protocol):
+    """Asks documents what rules with quantifiers leave to be asked of them. The documents stand still meanwhile."""
+
+    def begin(self, first: int, events: Any) -> None:
+        """From now on event number `first` is the first of these: a list of dicts, or a table."""
+
+    def holds(self, event: int, tag: str) -> bool:
+        """Whether what a tag says, behind JOINED (rule_table.py), is true of an event."""
+
+
+def screened(screen: Screen, which: I32, name: Callable[[int], str], events: I64 | int) -> NDArray[np.bool_]:
+    """Returns which rules an event, or the event beside each of them, still satisfies when documents are asked.
+
+    `which`: of each rule the number of its tag, -1 if there is nothing to ask; name(number) is the tag.
+    """
+    if isinstance(events, int):
+        numbers, places = np.unique(which, return_inverse=True)
+        truths = [number < 0 or screen.holds(events, name(number)[1:]) for number in numbers.tolist()]
+    else:
+        pairs, places = np.unique(np.stack((events, which)), axis=1, return_inverse=True)
+        truths = [number < 0 or screen.holds(event, name(number)[1:]) for event, number in pairs.T.tolist()]
+    kept: NDArray[np.bool_] = np.array(truths, np.bool_)[places.ravel()]
+    return kept
+
+
 class View(ABC):
     """What readers ask. Each answer to one event is that of one moment."""
+
+    @abstractmethod
+    def asking(self, screen: Screen) -> View:
+        """The same view for rules with quantifiers: what they leave to be asked of documents is asked of `screen`."""
 
     @abstractmethod
     def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
@@ -123,6 +152,14 @@ class View(ABC):
     @abstractmethod
     def attributes(self) -> list[str]:
         """The attributes that rules look at."""
+
+    @abstractmethod
+    def hidden_tags(self, mark: str) -> set[str]:
+        """The tags that begin with a mark (rule_table.py), without it, and perhaps those of rules that are gone."""
+
+    def joins(self) -> set[str]:
+        """What rules have to ask of documents."""
+        return self.hidden_tags(JOINED)
 
 
 class Rules(ABC):

@@ -29,7 +29,7 @@ class Sample:
     """Some of the observed events, encoded; evenly spaced if there were many."""
 
     def __init__(self, events: Any, encoder: Encoder) -> None:
-        self.buffers = [buffer for _, buffer in encoded_slices(_some(events), encoder)]
+        self.buffers = [buffer for _, _, buffer in encoded_slices(_some(events), encoder)]
         self._lock = fork_lock(self, "_lock", INNER)  # locating uses room in the buffers
         self.events = sum(buffer.events for buffer in self.buffers)
 

@@ -7,6 +7,7 @@ update or nothing of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import encoded_slices
 from eligo.segments.live import LivePart, LiveTable
 from eligo.segments.rule_table import RuleTable, is_id
-from eligo.segments.rules import View
+from eligo.segments.rules import Screen, View, screened
 from eligo.segments.segment import Segment
 
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
@@ -67,6 +68,12 @@ class SegmentsView(View):
         self.encoder = encoder
         self.names = names  # of attributes, by number
         self._masks: dict[frozenset[str], tuple[U8, ...]] = {}
+        self._screen: Screen | None = None
+
+    def asking(self, screen: Screen) -> SegmentsView:
+        same = copy(self)
+        same._screen = screen
+        return same
 
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
         """For every segment the rows to report: the living, with one of the tags."""
@@ -91,7 +98,7 @@ class SegmentsView(View):
         if found is None:
             return None
         table, row = found
-        return Rule(table.id(row), table.text(row), float(table.weight[row]), table.tags(row))
+        return table.rule(row)
 
     def everyone(self) -> Iterator[RuleId]:
         rows = [
@@ -104,6 +111,10 @@ class SegmentsView(View):
         sequence = np.concatenate([s.table.sequence[r] for s, r in zip(self.segments, rows, strict=True)])
         for i in np.argsort(sequence, kind="stable"):
             yield self.segments[part[i]].table.id(int(row[i]))
+
+    def hidden_tags(self, mark: str) -> set[str]:
+        names = (name for segment in self.segments for name in segment.table.tag_names())
+        return {name[1:] for name in names if name.startswith(mark)}
 
     def attributes(self) -> list[str]:
         return asked_attributes(self.segments, self.alive, self.names)[0]
@@ -121,10 +132,14 @@ class SegmentsView(View):
         """The segments with a match, and the rows."""
         buffer.clear()
         self.encoder.encode(event, buffer)
-        masks = self.alive if tags is None else self.allowed(tags)
+        masks, screen = self.alive if tags is None else self.allowed(tags), self._screen
+        if screen is not None:
+            screen.begin(0, [event])
         found = []
         for i, segment in enumerate(self.segments):
             rows = segment.match(buffer, 0, masks[i])
+            if screen is not None and len(rows):
+                rows = _screened(screen, segment.table, rows, 0)
             if len(rows):
                 found.append((segment, rows))
         return found
@@ -167,10 +182,10 @@ class SegmentsView(View):
         moved_on: Callable[[], None] | None = None,
     ) -> Iterator[tuple[I64, pa.Array]]:
         allowed = self.allowed(tags)
-        for first, buffer in encoded_slices(events, self.encoder):
+        for first, part, buffer in encoded_slices(events, self.encoder):
             if inspect is not None:
                 inspect(buffer)
-            found = self._matches(first, buffer, allowed)
+            found = self._matches(first, part, buffer, allowed)
             if not found:
                 continue
             number, rules = found[0].numbers, found[0].ids()
@@ -193,8 +208,8 @@ class SegmentsView(View):
     ) -> Iterator[tuple[I64, pa.Array, F64, I64]]:
         """The same with sequence numbers, which order matches of several views; without k all, in that order."""
         allowed = self.allowed(tags)
-        for first, buffer in encoded_slices(events, self.encoder):
-            found = self._matches(first, buffer, allowed)
+        for first, part, buffer in encoded_slices(events, self.encoder):
+            found = self._matches(first, part, buffer, allowed)
             if not found:
                 continue
             number = np.concatenate([part.numbers for part in found])
@@ -208,13 +223,20 @@ class SegmentsView(View):
             rules = pa.concat_arrays([part.ids() for part in found]).take(arrow_of(order))
             yield number[order], rules, weight[order], sequence[order]
 
-    def _matches(self, first: int, buffer: EventBuffer, allowed: tuple[U8, ...]) -> list[_Found]:
-        """What the events of a buffer match in each segment with a match; the first of them has the number `first`."""
+    def _matches(self, first: int, events: Any, buffer: EventBuffer, allowed: tuple[U8, ...]) -> list[_Found]:
+        """What some events, in a buffer already, match in each segment with a match; the number of the first of them is
+        `first`.
+        """
         found = []
+        if self._screen is not None:
+            self._screen.begin(first, events)
         for segment, mask in zip(self.segments, allowed, strict=True):
             ends, rows = segment.match_batch(buffer, mask)
             if len(rows):
                 numbers = np.repeat(np.arange(first, first + buffer.events), np.diff(ends))
+                if self._screen is not None and (joins := segment.table.joins) is not None:
+                    kept = screened(self._screen, joins[0][rows], joins[1].__getitem__, numbers)
+                    numbers, rows = numbers[kept], rows[kept]
                 found.append(_Found(segment.table, numbers, rows))
         return found
 
@@ -235,6 +257,12 @@ class _Found:
 
     def weight(self) -> F64:
         return self.table.weight[self.rows]
+
+
+def _screened(screen: Screen, table: RuleTable | LiveTable, rows: I32, event: int) -> I32:
+    """Of the rows of one event, those that are left when documents are asked."""
+    joins = table.joins
+    return rows if joins is None else rows[screened(screen, joins[0][rows], joins[1].__getitem__, event)]
 
 
 def _first(number: I64, most: int) -> NDArray[np.bool_]:

@@ -220,7 +220,8 @@ class _Changes:
         table, first = segment.table.written(), texts.rows
         for start in range(0, len(table), _WRITTEN):
             some = range(start, min(start + _WRITTEN, len(table)))
-            rows = [(table.id(row), table.text(row), float(table.weight[row]), list(table.tags(row))) for row in some]
+            rules = map(table.rule, some)
+            rows = [(rule.id, rule.expression, rule.weight, list(rule.tags)) for rule in rules]
             texts.write(rows_as(rows, texts.schema))
         offsets, data = locator_text(
             np.full(len(table), self.content.next_unit), np.arange(first, first + len(table), dtype=np.int64)

@@ -35,8 +35,7 @@ from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
 from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits, Quantified
-from eligo.language.normalize import normalize
-from eligo.reading import NOTHING, check_id, mentions, read_rule, tags_of, weight_of
+from eligo.reading import NOTHING, check_id, normal_form, owner_of, read_rule, tags_of, weight_of
 from eligo.segments.pending import Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
 from eligo.segments.rule_table import RuleTable
@@ -169,7 +168,7 @@ class _UnitReader:
         if len(self.rows) >= _WRITTEN:
             self._write()
 
-    def _take(self, rule: Any, expression: Any, weight: Any, tags: Any) -> None:
+    def _take(self, rule: Any, expression: Any, weight: Any, tags: Any, owner: Any) -> None:
         check_id(rule, None)
         if rule == self.last:
             raise DuplicateRuleError(f"another row has the id {rule!r}, and is kept: give every rule an id of its own")
@@ -180,10 +179,10 @@ class _UnitReader:
         settings = self.settings
         root, text, _ = read_rule(expression, settings.limits, no_documents_yet)
         number, labels = weight_of(weight), tags_of(tags_in(tags))
-        normal = normalize(root, multi=settings.multi, absent=settings.absent)
+        normal, hidden = normal_form(root, settings.multi, settings.absent, owner_of(owner))
         settings.check(normal)
         row = len(self.pending)
-        self.pending.add(rule, normal, "", number, (*labels, *mentions(root, normal, settings.multi)), row)
+        self.pending.add(rule, normal, "", number, (*labels, *hidden), row)
         self.rows.append((rule, text, number, labels))
         self.last = rule
 

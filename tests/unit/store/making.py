@@ -89,7 +89,7 @@ class Maker:
             "id": [table.id(row) for row in range(len(table))],
             "expression": [table.text(row) for row in range(len(table))],
             "weight": table.weight,
-            "tags": [list(table.tags(row)) for row in range(len(table))],
+            "tags": [list(table.rule(row).tags) for row in range(len(table))],
         }
         writer.write(pa.table(rows, schema=RULES_SCHEMA(kind)))
         self._texts[unit] = writer.close()

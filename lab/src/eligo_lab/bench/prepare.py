@@ -117,7 +117,7 @@ def prepare(workload: Workload, rules: int, events: int, absent: str = "fails") 
     prepared = Prepared(
         workload, rules, absent, multi, attributes, strings, compiled, conjunctions, encoder, table, [], figures
     )
-    prepared.buffers = [buffer for _, buffer in encoded_slices(table, encoder)]
+    prepared.buffers = [buffer for _, _, buffer in encoded_slices(table, encoder)]
     figures["encode_ns"] = _encode_time(table, encoder)
     figures["encode_dict_ns"] = _encode_dict_time(prepared.dicts[:1000], encoder)
     return prepared
@@ -192,7 +192,7 @@ def _encode_time(table: pa.Table, encoder: Encoder) -> float:
     best = float("inf")
     for _ in range(_ENCODINGS):
         started = time.perf_counter_ns()
-        for _first, _buffer in encoded_slices(table, encoder):
+        for _ in encoded_slices(table, encoder):
             pass
         best = min(best, time.perf_counter_ns() - started)
     return best / max(int(table.num_rows), 1)

@@ -158,7 +158,7 @@ def _stage(first: Workload, second: Workload, task: Task) -> Stage:
     half = max(task.events // 2, 1)
     table = pa.concat_tables([w.events.slice(0, half) for w in (first, second)], promote_options="default")
     mixed = np.random.default_rng(task.seed).permutation(table.num_rows)
-    buffers = [buffer for _, buffer in encoded_slices(table.take(pa.array(mixed)), encoder)]
+    buffers = [buffer for _, _, buffer in encoded_slices(table.take(pa.array(mixed)), encoder)]
     places = [(buffer, row) for buffer in buffers for row in range(buffer.events)]
     sides = []
     for one in conjunctions:

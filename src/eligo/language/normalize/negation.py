@@ -47,4 +47,4 @@ def negate(leaf: Node) -> Node:
     if isinstance(leaf, Join):
         return Join(leaf.attribute, leaf.operator, leaf.variable, leaf.other, not leaf.negated)
     assert isinstance(leaf, Quantified)
-    return Quantified(leaf.quantifier, leaf.variable, leaf.body, not leaf.negated)
+    return Quantified(leaf.quantifier, leaf.variable, leaf.body, not leaf.negated, leaf.received)

@@ -149,6 +149,19 @@ def find_text(p, raw, one, other):
 
 
 @kernel
+def tag_of(p, rows, marked):
+    """The first tag of each row that is marked, or -1."""
+    found = np.full(len(rows), -1, np.int32)
+    for i in range(len(rows)):
+        at = p.record[rows[i]]
+        for j in range(at + HEAD, at + HEAD + p.records[at + 3]):
+            if marked[p.records[j]]:
+                found[i] = p.records[j]
+                break
+    return found
+
+
+@kernel
 def gather(p, rows, texts):
     """The ids of some rows, or their texts, one after another: offsets and bytes."""
     records, data, place = p.records, p.record_bytes, p.record

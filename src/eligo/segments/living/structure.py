@@ -35,7 +35,7 @@ from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, Pools
 from eligo.segments.living.records import HEAD, find_integer, find_text, slide, slide_all
 from eligo.segments.living.tags import Tags
 from eligo.segments.living.write_rules import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
-from eligo.segments.rule_table import without_mentions
+from eligo.segments.rule_table import rule_of
 from eligo.segments.segment import Recipe
 
 SOME = 200  # conjunctions, or rules, that come or go while the gate is closed
@@ -128,11 +128,11 @@ class Structure:
         size, text, tags = pools.records[at + 1 : at + HEAD].tolist()
         start = 4 * (at + HEAD + tags)
         raw = pools.records.view(np.uint8)[start : start + size + text].tobytes()
-        return Rule(
+        return rule_of(
             int(pools.ids[row]) if self.has_integers else raw[:size].decode(),
             raw[size:].decode(),
             float(pools.weight[row]),
-            without_mentions(map(self.tags.name, pools.records[at + HEAD : at + HEAD + tags].tolist())),
+            map(self.tags.name, pools.records[at + HEAD : at + HEAD + tags].tolist()),
         )
 
     # -- changing

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from eligo.compile.compiled import I32, I64, U8, Arrays
-from eligo.segments.rule_table import packed, unpacked
+from eligo.segments.rule_table import JOINED, packed, unpacked
 
 _FEW = 64  # names that are kept whether or not a rule has them
 
@@ -19,6 +19,7 @@ class Tags:
         self._names: list[str] = []
         self._numbers: dict[str, int] = {}
         self._free: list[int] = []
+        self._joined: U8 = np.zeros(0, np.uint8)  # until a number gets another name
 
     def __len__(self) -> int:
         """One more than the highest number."""
@@ -34,9 +35,17 @@ class Tags:
             if number is None:
                 number = self._free.pop() if self._free else len(self._names)
                 self._names[number : number + 1] = [name]
+                self._joined = self._joined[:0]
                 self._numbers[name] = number
             found.append(number)
         return np.array(found, np.int32)
+
+    @property
+    def joined(self) -> U8:
+        """A byte for each tag and one more: 1 for those that say what to ask of documents."""
+        if len(self._joined) != len(self._names) + 1:
+            self._joined = np.array([*(name.startswith(JOINED) for name in self._names), False], np.uint8)
+        return self._joined
 
     def wanted(self, names: Iterable[str]) -> U8:
         """A byte for each tag and one more: 1 for those named."""

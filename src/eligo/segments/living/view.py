@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
@@ -20,10 +21,10 @@ from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import encoded, slices
 from eligo.segments.living.complete import CompletionScratch, complete_many, complete_one
 from eligo.segments.living.pools import GOING, LIVING, ROWS, USED_CONJUNCTIONS
-from eligo.segments.living.records import gather
+from eligo.segments.living.records import gather, tag_of
 from eligo.segments.living.structure import Structure
 from eligo.segments.rule_table import is_id, strings_of
-from eligo.segments.rules import Rules, View
+from eligo.segments.rules import Rules, Screen, View, screened
 from eligo.segments.view import wanted_tags
 
 _SEARCHED = 256  # events of one thread after which the index may adjust itself
@@ -42,9 +43,13 @@ Ids = I64 | tuple[I64, U8]  # integers, or offsets and UTF-8 bytes
 class LivingView(View):
     """Of one matcher there is one; unlike that of segments, what it says changes."""
 
-    def __init__(self, structure: Structure, rules: Rules) -> None:
+    def __init__(self, structure: Structure, rules: Rules, screen: Screen | None = None) -> None:
         self._structure = structure
         self._rules = rules
+        self._screen = screen
+
+    def asking(self, screen: Screen) -> LivingView:
+        return LivingView(self._structure, self._rules, screen)
 
     # -- one event
 
@@ -96,11 +101,21 @@ class LivingView(View):
         if count:
             completion.satisfied += count
             completion.fit(structure.pools.state)
-            most = -1 if limit is None else limit
+            screen = self._screen
+            most = -1 if limit is None or screen is not None else limit
             matched = complete_one(structure.pools.handle, search.found, count, wanted, most, completion.handle)
             rows = completion.matched[:matched].copy()
+            if screen is not None:
+                screen.begin(0, [event])
+                rows = rows[self._screened(rows, 0)][:limit]
         structure.scratches.append(scratch)
         return rows
+
+    def _screened(self, rows: I32, events: I64 | int) -> NDArray[np.bool_]:
+        """Which of the rows are left when documents are asked."""
+        assert self._screen is not None
+        pools, tags = self._structure.pools, self._structure.tags
+        return screened(self._screen, tag_of(pools.handle, rows, tags.joined), tags.name, events)
 
     # -- many events
 
@@ -184,7 +199,16 @@ class LivingView(View):
             inspect(buffer)
         if moved_on is not None:
             moved_on()
-        counts, rows = self._many(buffer, at, names, most)
+        counts, rows = self._many(buffer, at, names, -1 if self._screen is not None else most)
+        if self._screen is not None and len(rows):
+            self._screen.begin(number, events)
+            start = number + at
+            numbers = np.repeat(np.arange(start, start + len(counts)), counts)
+            rows, numbers = rows[kept := self._screened(rows, numbers)], numbers[kept]
+            if most >= 0:
+                first = np.arange(len(rows)) - np.searchsorted(numbers, numbers) < most
+                rows, numbers = rows[first], numbers[first]
+            counts = np.bincount(numbers - start, minlength=len(counts))
         return buffer, structure.moment(), counts, self._ids(rows), structure.pools.weight[rows]
 
     def _many(self, buffer: EventBuffer, first: int, names: frozenset[str] | None, most: int) -> tuple[I64, I32]:
@@ -241,6 +265,10 @@ class LivingView(View):
             return self._ids(rows[np.argsort(pools.sequence[rows], kind="stable")])
 
         return iter(_listed(self._inside(read)))
+
+    def hidden_tags(self, mark: str) -> set[str]:
+        tags = self._structure.tags
+        return self._inside(lambda: {name[1:] for name in map(tags.name, range(len(tags))) if name.startswith(mark)})
 
     def attributes(self) -> list[str]:
         structure = self._structure
