@@ -47,6 +47,7 @@ class Loader:
         self.limits = limits
         self.refused: Callable[[Quantified], EligoError] | None = no_documents
         self.prepare: Callable[[str], object] | None = None  # called with each tag that documents are to be asked by
+        self.owned = False  # whether some rule has, or had, an owner
         self.id_type: type | None = None
         self.changes = 0  # so far; places of rules are good until the next one
 
@@ -143,6 +144,7 @@ class Loader:
     def normal_form(self, root: Node, multi: frozenset[str], owner: str | None) -> tuple[Node, tuple[str, ...]]:
         """Returns the normal form of a rule and its hidden tags; documents are ready to be asked by them."""
         normal, hidden = normal_form(root, multi, self.rules.absent, owner)
+        self.owned = self.owned or owner is not None
         if self.prepare is not None:
             for tag in hidden:
                 if tag.startswith(JOINED):

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from operator import attrgetter
 from os import PathLike
+from threading import get_ident
 from typing import Any, Literal, overload
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from eligo.language import Limits, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
+from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
 from eligo.stats import Stats, collect
 
@@ -83,6 +85,8 @@ class Matcher:
                 raise OptionError(f"documents is an eligo.Documents, not {shown(documents)}")
             self._joins = Joins(documents, engine.absent, lambda: engine.rules.multi)
             engine.allow_joins(self._joins.prepare)
+        if engine.rules.count:
+            engine.loader.owned = bool(engine.rules.view.hidden_tags(OWNER))
         for tag in engine.rules.view.joins() if engine.rules.count else ():
             if self._joins is None:
                 raise OptionError(
@@ -258,10 +262,19 @@ class Matcher:
                 return []
         try:
             # The view first: an event encoded after it knows every string that the view's rules name.
-            if self._joins is None:
+            joins = self._joins
+            if joins is None:
                 return self.engine.rules.view.ids(event, self._buffer(), tags, limit)
-            with self._reading() as view:
-                return view.ids(event, self._buffer(), tags, limit)
+            gate, me = joins.documents.gate, get_ident()
+            outside = gate.is_outside(me)
+            try:
+                if outside:
+                    gate.enter(me)
+                return self.engine.rules.view.asking(EventScreen(joins)).ids(event, self._buffer(), tags, limit)
+            finally:
+                if outside:
+                    gate.inside.discard(me)
+                    gate.left()
         except SystemError as error:
             raise interrupt_within(error) from None
 
@@ -376,7 +389,7 @@ class Matcher:
             document = documents.checked(event)
             with self._reading() as view:
                 ids = view.ids(event, self._buffer(), tags, None)
-                rules = [rule for rule in map(view.rule, ids) if rule is not None] if self._delivery.owned(view) else []
+                rules = [rule for rule in map(view.rule, ids) if rule is not None] if self.engine.loader.owned else []
             deliveries = self._delivery.sorted_out(rules)
             number = documents.put(document, [owner for owner, _ in deliveries])
         self._delivery.deliver(event, number, deliveries)

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import eligo
@@ -32,7 +33,7 @@ def value(rng: random.Random) -> Any:
         return {"x": rng.choice(VALUES)}
     if roll < 0.16:
         return rng.choice([None, float("nan"), np.int64(1), np.float32(1.5), np.datetime64("2020-01-01")])
-    few = VALUES[:3] + ["a", "ab"] if rng.random() < 0.6 else VALUES
+    few = [*VALUES[:3], "a", "ab"] if rng.random() < 0.6 else VALUES
     return rng.choice(few)
 
 
@@ -43,6 +44,21 @@ def record(rng: random.Random, several: bool = True) -> dict[str, Any]:
     if rng.random() < 0.2:
         made["n"] = {"x": value(rng)}
     return made
+
+
+def flat_table(rng: random.Random) -> pa.Table:
+    """Some rows, each column of one type."""
+    rows = rng.choice((0, 1, 5, 70))
+    columns: dict[str, pa.Array] = {}
+    for name in rng.sample(NAMES, 2):
+        kind = rng.choice((int, float, str, bool, datetime))
+        pool = [None, *(one for one in VALUES if type(one) is kind)]
+        if kind is datetime:
+            pool = [None, datetime(2020, 1, 1), datetime(2020, 1, 1, 12)]
+        column = pa.array([rng.choice(pool) for _ in range(rows)], pa.timestamp("us") if kind is datetime else None)
+        columns[name] = column.dictionary_encode() if kind is str and rng.random() < 0.5 else column
+    table = pa.table({name: column for name, column in columns.items() if not pa.types.is_null(column.type)})
+    return table if table.num_columns else pa.table({"a": [1]})
 
 
 def literal(rng: random.Random, variable: str) -> str:
@@ -149,7 +165,11 @@ def walk(seed: int, index: str, evaluator: str, absent: str, steps: int) -> None
             assert m.publish(event) == model.publish(event), f"{where}: publish {event}"
         elif roll < 0.55:
             some = [record(rng) for _ in range(rng.randrange(6))]
-            if rng.random() < 0.5:
+            if rng.random() < 0.3:
+                table = flat_table(rng)
+                some = [{k: v for k, v in row.items() if v is not None} for row in table.to_pylist()]
+                assert documents.add_many(table) == []
+            elif rng.random() < 0.5:
                 assert documents.add_many(some) == []
             else:
                 for one in some:

@@ -72,6 +72,34 @@ def fill_slots(data, begin, end, slots, first, count):
 
 
 @kernel
+def add_strings(data, offsets, own, begin, end, slots, free, count, size, numbers):
+    """Writes the numbers of strings; those that are new take free numbers from the end, then those from `count` on.
+    Returns how many free ones were taken, one more than the highest number, and where the bytes end.
+    """
+    mask, used = np.uint64(len(slots) - 1), 0
+    for i in range(len(offsets) - 1):
+        number = find_bytes(own, begin, end, slots, data, offsets[i], offsets[i + 1])
+        if number < 0:
+            if used < len(free):
+                used += 1
+                number = free[len(free) - used]
+            else:
+                number = np.int32(count)
+                count += 1
+            begin[number] = size
+            for k in range(offsets[i], offsets[i + 1]):
+                own[size] = data[k]
+                size += 1
+            end[number] = size
+            at = hash_bytes(own, begin[number], end[number]) & mask
+            while slots[at] != 0:
+                at = (at + np.uint64(1)) & mask
+            slots[at] = number + 1
+        numbers[i] = number
+    return used, count, size
+
+
+@kernel
 def keep_strings(data, begin, end, used, slots):
     """The strings that are used, one after another, and entered into the slots: their bytes, and offsets for every
     number; strings that are not used have no bytes.
@@ -196,6 +224,20 @@ class Strings:
         fill_slots(data, begin, end, slots, number, number + 1)
         self._remember(text, number)
         return number
+
+    def intern_many(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The numbers of many strings, data[offsets[i]:offsets[i+1]], new ones for those that have none."""
+        table, count = self._table, len(offsets) - 1
+        size = table.size + int(offsets[-1] - offsets[0])
+        grown = _grown(table.data, size)
+        begin, end = _grown(table.begin, table.count + count), _grown(table.end, table.count + count)
+        slots = _entered(slots_for(self.taken + count), table)
+        numbers = np.empty(count, np.int32)
+        free = np.array(self._free, np.int32)
+        used, taken, size = add_strings(data, offsets, grown, begin, end, slots, free, table.count, table.size, numbers)
+        self._table = _Table(grown, begin, end, slots, int(taken), int(size), table.ordered and not len(free))
+        del self._free[len(self._free) - int(used) :]
+        return numbers
 
     def without(self, unused: NDArray[np.bool_]) -> Strings:
         """Another table that lacks the strings of these numbers; all others keep theirs."""

@@ -96,11 +96,16 @@ def join_runs(operator: str, value: Any) -> list[tuple[Cut, Cut]]:
 class Question:
     """A quantified expression of one owner's documents, or of all, and how often it was asked."""
 
-    __slots__ = ("conditions", "constants", "node", "owner", "plan")
+    __slots__ = ("conditions", "constants", "node", "owner", "plan", "single")
 
     def __init__(self, node: Quantified, owner: str) -> None:
         self.node, self.owner, self.plan = node, owner, plan(node)
         self.conditions = _names(node.body)
+        searches = self.plan.searches
+        self.single: Term | None = None  # a join that is all there is
+        if searches and len(searches) == 1 and not searches[0].conditions and len(searches[0].terms) == 1:
+            term = searches[0].terms[0]
+            self.single = term if isinstance(term.literal, Join) and not node.received else None
         self.constants: dict[str, Runs] = {}
 
     def runs(self, key: str, predicate: Predicate) -> Runs:
@@ -244,7 +249,10 @@ class Joins:
                 number += 1
             names = _names(needed.root)
             rules = self._waiting.rules
-            rules.multi = rules.multi | frozenset(names)  # documents may have several values anywhere
+            if not rules.multi >= names:  # documents may have several values anywhere
+                with rules.lock:
+                    rules.multi = rules.multi | names
+                    rules.seal()
             self._waiting.loader.add(number, needed.root, 1.0, (), False)
             self._waiters[number] = needed
 
@@ -253,6 +261,11 @@ class Joins:
         if not self._waiters:
             return
         with self._lock:
+            if slot < 0:  # many came: whoever needs one looks for it again
+                for needed in self._waiters.values():
+                    needed.question = None
+                self._waiting, self._waiters = None, {}
+                return
             assert self._waiting is not None
             for number in self._waiting.rules.view.ids(document, self._buffer, None, None):
                 assert isinstance(number, int)
@@ -354,6 +367,7 @@ class EventState:
         self.index: DocumentIndex = joins.documents.index
         self._values: dict[str, list[Any] | None] = {}
         self._truths: dict[Question, bool] = {}
+        self._compared: dict[tuple[str, int], tuple[int, int, int]] = {}
         self._places: dict[tuple[Any, ...], tuple[int, I64, Runs]] = {}
         self._bits: dict[tuple[Any, ...], U64] = {}
 
@@ -380,6 +394,10 @@ class EventState:
     def _answer(self, question: Question) -> bool:
         plan = question.plan
         self.joins.counts["answered"] += 1
+        if question.single is not None:
+            count = self._count_joined(question.single)
+            if count is not None:
+                return (count > 0) != plan.none
         if self._has_range(question):
             return (self._slowly(question) >= 0) != plan.none
         if plan.searches is None:
@@ -391,7 +409,9 @@ class EventState:
 
     def _has_range(self, question: Question) -> bool:
         """Whether the event has a range where a quantifier says something of the event alone."""
-        return any(isinstance(lookup(self.event, name), Range) for name in question.conditions)
+        return bool(question.conditions) and any(
+            isinstance(lookup(self.event, name), Range) for name in question.conditions
+        )
 
     def _slowly(self, question: Question) -> int:
         """Returns the slot of the document that decides a question, or -1, looking at one after another: for an event
@@ -436,6 +456,39 @@ class EventState:
             leaf_holds(term.literal, True, self.event, joins.absent, joins.multi()) == term.wanted
             for term in search.conditions
         )
+
+    def _count_joined(self, term: Term) -> int | None:
+        """Returns how many documents are as a join wants them; None if comparing values does not tell."""
+        join, wanted = term.literal, term.wanted
+        assert isinstance(join, Join)
+        index = self.index
+        attribute = index.names[join.other]
+        if index.uneven[attribute] and (join.negated or not wanted):
+            return None
+        held = 0
+        values = self.values(join.attribute)
+        if values is not None:
+            if len(values) != 1 or isinstance(values[0], Mapping):
+                return None
+            known = self._compared.get((join.attribute, attribute))
+            if known is None:
+                known = self._compared[join.attribute, attribute] = index.compared(attribute, values[0])
+            smaller, equal, larger = known
+            operator = join.operator
+            if operator == "=":
+                held = equal
+            elif operator == "<":
+                held = larger
+            elif operator == "<=":
+                held = larger + equal
+            elif operator == ">":
+                held = smaller
+            else:
+                held = smaller + equal
+            if join.negated:
+                held = index.here[attribute] - held
+        self.joins.counts["compared"] += 1
+        return held if wanted else index.documents - held
 
     def _count(self, question: Question, term: Term) -> int | None:
         """Returns how many documents are as a term wants them; None if counting values does not tell."""

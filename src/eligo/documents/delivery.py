@@ -16,8 +16,6 @@ from typing import Any
 from eligo.arguments import shown
 from eligo.errors import OptionError
 from eligo.rule import Rule
-from eligo.segments.rule_table import OWNER
-from eligo.segments.rules import View
 
 log = logging.getLogger("eligo")
 _REMEMBERED = 1000  # failures
@@ -48,17 +46,11 @@ class Delivery:
     def __init__(self) -> None:
         self.receivers: dict[str, Callable[[Delivered], object]] = {}
         self.failures: deque[DeliveryFailure] = deque(maxlen=_REMEMBERED)
-        self._owned = False
 
     def subscribe(self, owner: str, deliver: Callable[[Delivered], object]) -> None:
         if not callable(deliver):
             raise OptionError(f"deliver is a function that is called with what matches, not {shown(deliver)}")
         self.receivers[owner] = deliver
-
-    def owned(self, view: View) -> bool:
-        """Whether some rule has an owner."""
-        self._owned = self._owned or bool(view.hidden_tags(OWNER))
-        return self._owned
 
     def sorted_out(self, rules: Sequence[Rule]) -> list[tuple[str, tuple[Rule, ...]]]:
         """Returns the owners of rules, each with his rules, the highest weight first."""

@@ -23,19 +23,21 @@ from threading import get_ident
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from eligo.arguments import shown
 from eligo.compile.compiled import I64
-from eligo.documents.columns import rows_of
+from eligo.documents.columns import flat_column, is_flat, rows_of
 from eligo.documents.index import DocumentIndex
 from eligo.documents.records import Records
-from eligo.documents.values import packed, plain_document, show, unpacked, values_of
+from eligo.documents.values import packed, plain_document, show, values_of
 from eligo.errors import EventError, OptionError
 from eligo.forking import RULES, fork_lock
 from eligo.interrupts import uninterrupted
 from eligo.language.reference import Moment
 from eligo.language.values import microseconds
 from eligo.rule import Reject
+from eligo.segments.encoding import as_events
 from eligo.segments.living.gate import Gate
 
 _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -127,19 +129,25 @@ class Documents:
         """
         if on_error not in ("raise", "collect"):
             raise OptionError(f"on_error is 'raise' or 'collect', not {shown(on_error)}")
+        given = as_events(documents)
+        if isinstance(given, pa.RecordBatch):
+            given = pa.Table.from_batches([given])
+        if isinstance(given, pa.Table) and is_flat(given) and self.keep.age is None:
+            with self.lock:
+                self._put_table(given)
+            return []
         rejects: list[Reject] = []
         good: list[Document] = []
         newest = self._newest
-        for row, given in enumerate(rows_of(documents)):
+        for row, one in enumerate(rows_of(given)):
             try:
-                good.append(document := plain_document(given))
+                document = plain_document(one)
                 newest = max(newest, self._timely(document, newest))
+                good.append(document)
             except EventError as error:
                 if on_error == "raise":
                     raise EventError(f"document {row}: {error}") from None
                 rejects.append(Reject(row, None, str(error)))
-                if good and good[-1] is document:
-                    good.pop()
         with self.lock:
             self.put_many(good)
         return rejects
@@ -200,6 +208,36 @@ class Documents:
                         listener(slot, document)
             self._expire()
 
+    def _put_table(self, table: pa.Table) -> None:
+        """Keep the rows of a table whose columns are flat; with `lock` held."""
+        if self.keep.count is not None and table.num_rows > self.keep.count:
+            self._next += table.num_rows - self.keep.count  # they would be gone at once
+            table = table.slice(table.num_rows - self.keep.count)
+        if not table.num_rows:
+            return
+        columns = {name: flat_column(table.column(name)) for name in self.index.names if name in table.schema.names}
+        with self.gate, uninterrupted():
+            count, index = table.num_rows, self.index
+            slots = np.arange(self._slots, self._slots + count)
+            self._slots += count
+            if self._slots > len(self._sequence):
+                more = np.full(max(self._slots, 2 * len(self._sequence)) - len(self._sequence), -1, np.int64)
+                self._sequence = np.concatenate((self._sequence, more))
+            index.reserve(self._slots)
+            self._records.put_table(slots, table)
+            index.occupy_many(slots)
+            for name, column in columns.items():
+                index.put_column(index.names[name], slots, column)
+            numbers = np.arange(self._next, self._next + count)
+            self._sequence[slots] = numbers
+            self._next += count
+            if self.keep.count is not None:
+                self._queue.extend(np.ravel(np.stack((numbers, slots), axis=1)).tolist())
+            self.changes += count
+            for listener in self._listeners:
+                listener(-1, {})
+            self._expire()
+
     def watch(self, names: Iterable[str]) -> None:
         """Have attributes in the index from now on."""
         new = [name for name in names if name not in self.index.names]
@@ -207,14 +245,16 @@ class Documents:
             return
         with self.lock, self.gate, uninterrupted():
             new = [name for name in new if name not in self.index.names]
-            slots = self.alive().tolist()
-            documents = [self.document(slot) for slot in slots]
+            slots = self.alive()
+            documents = self._records.get_many(slots)
             for name in new:
                 attribute = self.index.add_attribute(name)
-                self.index.put_many(attribute, slots, [values_of(document, name) for document in documents])
+                self.index.put_many(attribute, slots.tolist(), [values_of(document, name) for document in documents])
 
     def listen(self, listener: Callable[[int, Document], None]) -> None:
-        """Have a function called with slot and document of each that comes, before anybody can see it."""
+        """Have a function called with slot and document of each that comes, before anybody can see it; with slot -1 if
+        many came at once.
+        """
         self._listeners.append(listener)
 
     def _take(self, document: Document, raw: bytes, indexed: bool = True) -> int:
@@ -381,7 +421,7 @@ class Documents:
 
     def document(self, slot: int) -> Document:
         """The document at a slot."""
-        return unpacked(self._records.get(slot))
+        return self._records.get(slot)
 
     def number(self, slot: int) -> int:
         """The number of the document at a slot, or -1."""

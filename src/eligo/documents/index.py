@@ -25,13 +25,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64
 from eligo.compile.strings import Strings
+from eligo.documents.columns import Column
 from eligo.documents.values import LEAST, Key, key_of
 from eligo.jit import handle, inline, kernel, trailing_zeros
-from eligo.language.values import STRING, TIME
+from eligo.language.values import BOOLEAN, OBJECT, STRING, TIME
 
 BLOCK = 512
 ABSENT, NO_VALUE = -1, -2
@@ -198,6 +201,23 @@ def cells_between(h, attribute, low, high):
 
 
 @kernel
+def compare_all(h, attribute, value, text, counts):
+    """Counts the values of an attribute that are of the kind of a given one and smaller, equal, and larger."""
+    bound = value.copy()
+    bound[1] = bound[2] = np.int64(-0x8000000000000000)
+    first = place_of(h, attribute, bound, text, np.int64(-1))
+    low = place_of(h, attribute, value, text, np.int64(-1))
+    high = place_of(h, attribute, value, text, np.int64(0x7FFFFFFF))
+    bound[0] += 1
+    if value[0] == BOOLEAN:  # objects stand behind true
+        bound[0], bound[1], bound[2] = value[0], OBJECT, 0
+    last = place_of(h, attribute, bound, text, np.int64(-1))
+    counts[0] = cells_between(h, attribute, first, low)
+    counts[1] = cells_between(h, attribute, low, high)
+    counts[2] = cells_between(h, attribute, high, last)
+
+
+@kernel
 def locate(h, attribute, bounds, text, places):
     """Writes the places of bounds, which are runs: low, high, low, high. Returns how many cells lie in the runs."""
     total = np.int64(0)
@@ -239,6 +259,34 @@ def listed(h, attribute, places, slots):
                 slots[n] = h.slot[h.blocks[block, j]]
                 n += 1
             at += 1
+
+
+@kernel
+def ordered_cells(h, attribute, cells):
+    """Writes all cells of an attribute, in their order."""
+    n = 0
+    for at in range(h.sizes[attribute]):
+        block = h.directory[attribute, at]
+        for j in range(h.count[block]):
+            cells[n] = h.blocks[block, j]
+            n += 1
+
+
+@kernel
+def prefix_keys(data, begin, end, numbers, keys):
+    """Writes the keys of strings: their first 8 bytes, as ordered integers."""
+    for i in range(len(numbers)):
+        key = np.uint64(0)
+        for k in range(8):
+            at = begin[numbers[i]] + k
+            key = key << np.uint64(8) | np.uint64(data[at] if at < end[numbers[i]] else 0)
+        keys[i] = np.int64(key ^ np.uint64(0x8000000000000000))
+
+
+@kernel
+def mark_slots(slots, words):
+    for slot in slots:
+        words[slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
 
 
 @kernel
@@ -466,6 +514,14 @@ class DocumentIndex:
         places = np.empty(len(runs.bounds), np.int64)
         return int(locate(self.handle, attribute, runs.bounds, runs.text, places)), places
 
+    def compared(self, attribute: int, value: Any) -> tuple[int, int, int]:
+        """Returns how many values of an attribute are of the kind of a given one and smaller, equal, and larger."""
+        kind, key, rest, raw = key_of(value)
+        bound = np.array((kind, key, rest, 0, len(raw)), np.int64)
+        counts = np.empty(3, np.int64)
+        compare_all(self.handle, attribute, bound, np.frombuffer(raw, np.uint8) if raw else _NO_BYTES, counts)
+        return tuple(counts.tolist())  # type: ignore[return-value]
+
     def slots_in(self, attribute: int, runs: Runs) -> I64:
         """Returns the slots of the documents with a value in a set, one for each such value, by value."""
         count, places = self.located(attribute, runs)
@@ -497,16 +553,20 @@ class DocumentIndex:
         cells = [self._cell(slot, value) for value in values]
         self._chain(attribute, slot, cells)
         for cell in cells:
-            if not self._free_blocks:
-                self._make_blocks(1)
-            if self._arrays["directory"].shape[1] <= self._arrays["sizes"][attribute] + 1:
-                self._grow("directory", (len(self._arrays["directory"]), 2 * self._arrays["directory"].shape[1]))
-            if insert_cell(self.handle, attribute, cell, self._free_blocks[-1]):
-                self._free_blocks.pop()
+            self._insert(attribute, cell)
+
+    def _insert(self, attribute: int, cell: int) -> None:
+        if not self._free_blocks:
+            self._make_blocks(1)
+        directory = self._arrays["directory"]
+        if directory.shape[1] <= self._arrays["sizes"][attribute] + 1:
+            self._grow("directory", (len(directory), 2 * directory.shape[1]))
+        if insert_cell(self.handle, attribute, cell, self._free_blocks[-1]):
+            self._free_blocks.pop()
 
     def put_many(self, attribute: int, slots: Sequence[int], values: Sequence[list[Any] | None]) -> None:
-        """The same for many documents, if none had the attribute so far."""
-        if self._arrays["sizes"][attribute]:
+        """The same for many documents."""
+        if len(slots) < 64:
             for slot, some in zip(slots, values, strict=True):
                 if some is not None:
                     self.put(attribute, slot, some)
@@ -518,7 +578,49 @@ class DocumentIndex:
                 mine = [self._cell(slot, value) for value in some]
                 self._chain(attribute, slot, mine)
                 cells += mine
-        self._sort(attribute, np.array(cells, np.int32))
+        self._enter(attribute, np.array(cells, np.int32))
+
+    def put_column(self, attribute: int, slots: I64, column: Column) -> None:
+        """The same for many documents with one value each, given as arrays; none for those that the column lacks."""
+        arrays, count = self._arrays, len(column.rows)
+        self._make_cells(count)
+        arrays = self._arrays
+        cells = np.arange(self._cells, self._cells + count, dtype=np.int32)
+        self._cells += count
+        chosen = slots[column.rows]
+        arrays["kind"][cells], arrays["key"][cells], arrays["slot"][cells] = column.kind, column.key, chosen
+        arrays["rest"][cells], arrays["following"][cells] = column.rest, ABSENT
+        if column.kind == STRING:
+            numbers = self.strings.intern_many(column.data, column.offsets)
+            keys = np.empty(len(numbers), np.int64)
+            prefix_keys(*self.strings.spans(), numbers, keys)
+            arrays["key"][cells], arrays["rest"][cells] = keys[column.rest], numbers[column.rest]
+            self._texts += count
+        arrays["first"][attribute, chosen] = cells
+        mark_slots(chosen, arrays["present"][attribute])
+        self.here[attribute] += count
+        self._enter(attribute, cells)
+
+    def occupy_many(self, slots: I64) -> None:
+        """Count documents at slots that were free."""
+        mark_slots(slots, self.alive)
+        self.documents += len(slots)
+
+    def _enter(self, attribute: int, cells: I32) -> None:
+        """Put cells into the order of an attribute: one by one, or by sorting all anew."""
+        there = self.here[attribute] - len(cells)
+        if 16 * len(cells) < there:
+            for cell in cells.tolist():
+                self._insert(attribute, cell)
+            return
+        sizes, counts = self._arrays["sizes"], self._arrays["count"]
+        blocks = self._arrays["directory"][attribute, : sizes[attribute]]
+        old = np.empty(int(counts[blocks].sum()), np.int32)
+        ordered_cells(self.handle, attribute, old)
+        self._free_blocks += blocks.tolist()
+        sizes[attribute] = 0
+        if len(cells) + len(old):
+            self._sort(attribute, np.concatenate((old, cells)))
 
     def _sort(self, attribute: int, cells: I32) -> None:
         kind, key, rest = (self._arrays[name][cells] for name in ("kind", "key", "rest"))
@@ -526,9 +628,9 @@ class DocumentIndex:
         if texts.any():
             # Strings in their order get the place of their text as rest, to sort by.
             numbers = np.unique(rest[texts])
-            ranked = sorted(numbers.tolist(), key=lambda number: self.strings.text(number).encode())
+            words = pa.array([self.strings.text(number) for number in numbers.tolist()], pa.large_string())
             ranks = np.zeros(len(self.strings), np.int64)
-            ranks[ranked] = np.arange(len(ranked))
+            ranks[numbers[pc.sort_indices(words).to_numpy()]] = np.arange(len(numbers))  # by bytes
             rest[texts] = ranks[rest[texts]]
         ordered = cells[np.lexsort((cells, rest, key, kind))]
         needed = len(ordered) // (2 * BLOCK // 3) + 1

@@ -90,11 +90,13 @@ def screened(screen: Screen, which: I32, name: Callable[[int], str], events: I64
     `which`: of each rule the number of its tag, -1 if there is nothing to ask; name(number) is the tag.
     """
     if isinstance(events, int):
-        numbers, places = np.unique(which, return_inverse=True)
-        truths = [number < 0 or screen.holds(events, name(number)[1:]) for number in numbers.tolist()]
-    else:
-        pairs, places = np.unique(np.stack((events, which)), axis=1, return_inverse=True)
-        truths = [number < 0 or screen.holds(event, name(number)[1:]) for event, number in pairs.T.tolist()]
+        known = {-1: True}
+        for number in (numbers := which.tolist()):
+            if number not in known:
+                known[number] = screen.holds(events, name(number)[1:])
+        return np.array([known[number] for number in numbers], np.bool_)
+    pairs, places = np.unique(np.stack((events, which)), axis=1, return_inverse=True)
+    truths = [number < 0 or screen.holds(event, name(number)[1:]) for event, number in pairs.T.tolist()]
     kept: NDArray[np.bool_] = np.array(truths, np.bool_)[places.ravel()]
     return kept
 

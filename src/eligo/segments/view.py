@@ -7,7 +7,6 @@ update or nothing of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,8 +70,8 @@ class SegmentsView(View):
         self._screen: Screen | None = None
 
     def asking(self, screen: Screen) -> SegmentsView:
-        same = copy(self)
-        same._screen = screen
+        same = object.__new__(SegmentsView)
+        same.__dict__.update(self.__dict__, _screen=screen)
         return same
 
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
