@@ -463,7 +463,7 @@ def _understood(path: Path, raw: bytes, belongs_to: str) -> tuple[_Header | None
     if not MAGIC.startswith(raw[: len(MAGIC)]):
         raise JournalError(f"{path}: no journal, it does not begin as one; remove it, or choose another path")
     if len(raw) < HEADER:
-        return None, [], 0
+        return None, [], HEADER
     _, number, salt, owner = _HEADER.unpack_from(raw)
     if number != FORMAT:
         newer = "a newer" if number > FORMAT else "an older"
