@@ -1,15 +1,15 @@
 """Replaying: the changes of a journal, made again on the snapshot that they follow.
 
-Changes of one kind that come one after another are made together, which is many times faster than one by one and comes
-to the same. A rule that is put where its id is takes that place, and an id that is not there need not be removed, so
-that a change is never refused for another that was lost to the memory of the process that wrote it.
+    PUT a, PUT b, REMOVE a, PUT c, PUT b, REMOVE d     comes to     remove a, d; then add b, c
+
+Changes are folded first, so that a rule which came and went costs nothing, and all others are compiled together, many
+times faster than one by one. The rules, their order and the multi-valued attributes are the same. An id that is not
+there need not be removed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,9 @@ import msgspec
 from eligo.arguments import MOST
 from eligo.engine import Engine
 from eligo.errors import EligoError, JournalError
-from eligo.rule_changes import CLEAR, PUT, REMOVE, read_put, read_remove
+from eligo.reading import read_rule
+from eligo.rule import RuleId
+from eligo.rule_changes import CLEAR, PUT, REMOVE, PutRule, read_put, read_remove
 from eligo.store.journal import Record
 
 
@@ -26,9 +28,13 @@ def replay(engine: Engine, records: Iterable[Record], source: Path) -> None:
     loader, limits = engine.loader, engine.limits
     # These rules were accepted. As text one may be longer and deeper than it was in the form that it was given in.
     loader.limits = msgspec.structs.replace(limits, text=MOST, depth=2 * limits.depth + 2)
+    changes = _RuleChanges(engine)
     try:
-        for kind, some in groupby(records, itemgetter(0)):
-            _make(engine, kind, [payload for _, payload in some], source)
+        for kind, payload in records:
+            if kind not in (PUT, REMOVE, CLEAR):
+                raise JournalError(f"{source}: has a change of kind {kind}, written by a newer eligo; upgrade this one")
+            changes.fold(kind, payload)
+        changes.make()
     except (EligoError, msgspec.MsgspecError) as error:
         if isinstance(error, JournalError):
             raise
@@ -40,16 +46,43 @@ def replay(engine: Engine, records: Iterable[Record], source: Path) -> None:
         loader.limits = limits
 
 
-def _make(engine: Engine, kind: int, payloads: list[bytes], source: Path) -> None:
-    loader = engine.loader
-    if kind == PUT:
-        puts = [read_put(payload) for payload in payloads]
-        loader.add_many((rule for put in puts for rule in put.rules), collect=False, replace=True)
-        loader.become_multi(frozenset(name for put in puts for name in put.multi))
-    elif kind == REMOVE:
-        ids = {rule for payload in payloads for rule in read_remove(payload)}
-        loader.remove_many([rule for rule in ids if engine.rules.find(rule) is not None])
-    elif kind == CLEAR:
-        loader.clear()
-    else:
-        raise JournalError(f"{source}: has a change of kind {kind}, written by a newer eligo; upgrade this one")
+class _RuleChanges:
+    """What the changes so far come to: perhaps a clear, then ids to be removed, then rules to be put."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._cleared = False
+        self._removed: set[RuleId] = set()
+        self._put: dict[RuleId, PutRule] = {}  # in the order of adding
+        self._multi: set[str] = set()  # what rules that are gone made multi-valued
+
+    def fold(self, kind: int, payload: bytes) -> None:
+        if kind == PUT:
+            change = read_put(payload)
+            self._multi.update(change.multi)
+            for rule in change.rules:
+                self._leave(self._put.get(rule[0]))
+                self._put[rule[0]] = rule
+        elif kind == REMOVE:
+            for one in read_remove(payload):
+                self._leave(self._put.pop(one, None))
+                self._removed.add(one)
+        else:
+            for rule in self._put.values():
+                self._leave(rule)
+            self._put.clear()
+            self._removed.clear()
+            self._cleared = True
+
+    def _leave(self, rule: PutRule | None) -> None:
+        """Keeps of a rule that goes what stays: the attributes that it uses with `contains`."""
+        if rule is not None and "contains" in rule[1].lower():
+            self._multi |= read_rule(rule[1], self._engine.loader.limits)[2]
+
+    def make(self) -> None:
+        loader, rules = self._engine.loader, self._engine.rules
+        if self._cleared:
+            loader.clear()
+        loader.remove_many([rule for rule in self._removed if rules.find(rule) is not None])
+        loader.add_many(self._put.values(), collect=False, replace=True)
+        loader.become_multi(frozenset(self._multi))

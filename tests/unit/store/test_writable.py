@@ -123,10 +123,16 @@ def test_an_attribute_stays_multi_valued_whatever_became_of_the_rule(saved: Path
         m.add("d", "x contains any ('v')")
         m.remove("d")
         m.add_many([("e", "y contains any ('v')"), ("e", "z = 1")], replace=True)
-        assert m.multi == {"x", "y"}
+        m.add("f", "u contains any ('v')")
+        m.add("f", "x = 0", replace=True)
+        m.add("g", "w contains any ('v')")
+        before = list(m.rules())[:-1]
+        m.clear()
+        m.add_many(before)
+        assert m.multi == {"x", "y", "u", "w"}
     n = eligo.open(saved)
     assert state(n) == state(m)
-    assert n.match({"x": [0, 1], "y": [4]}) == m.match({"x": [0, 1], "y": [4]}) == ["a", "c"]
+    assert n.match({"x": [0, 1], "y": [4]}) == m.match({"x": [0, 1], "y": [4]}) == ["a", "c", "f"]
 
 
 def test_rules_at_the_limits_are_replayed_in_whatever_form_they_came(path: Path) -> None:
