@@ -105,7 +105,10 @@ class Journal:
 
     def _use(self, path: Path, handle: int, header: _Header, end: int) -> None:
         self.path, self._handle, self._header, self._end = path, handle, header, end
-        self._release = finalize(self, _close, handle, 0.0 < self._interval < math.inf)
+        syncs_later = 0.0 < self._interval < math.inf
+        self._release = finalize(self, _close, handle, syncs_later)
+        self._release.atexit = False  # others may still append then; the end of the process closes the file
+        self._last_sync = finalize(self, _sync_quietly, handle) if syncs_later else None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], belongs_to: str, sync: SyncPolicy = "always") -> Journal:
@@ -206,8 +209,10 @@ class Journal:
                 if self._unsynced and not self._refusal and self._interval < math.inf:
                     self._sync()
             finally:
+                handle = self._handle
+                self._forget_handle()
                 self._disown(f"{self.path}: closed; open the rules again with eligo.open(path, writable=True)")
-                self._release()
+                _close(handle)
 
     def __enter__(self) -> Journal:
         return self
@@ -235,11 +240,12 @@ class Journal:
                 nonlocal taken, settled
                 if not taken:
                     taken, settled = True, False
-                    release = self._release
+                    old = self._handle
                     self._stop_timer()
+                    self._forget_handle()
                     self._use(path, handle, header, len(raw))
                     self._refusal, self._unsynced = "", False
-                    release()
+                    _close(old)
 
             try:
                 lock(handle, "exclusive", wait=False)
@@ -289,6 +295,8 @@ class Journal:
             self._end = start + len(record)
             if self._interval == 0.0:
                 _to_disk(self._handle)
+            elif not self._unsynced:
+                self._sync_later()
         except BaseException as error:
             self._cut_off(start)
             if isinstance(error, OSError):
@@ -297,8 +305,6 @@ class Journal:
                     f"({_reason(error)}); what was there is kept: make room, or look after the disk, and try again"
                 ) from error
             raise
-        if self._interval and not self._unsynced:
-            self._sync_later()
 
     def _check_usable(self) -> None:
         if self._refusal:
@@ -333,11 +339,16 @@ class Journal:
         return JournalError(self._refusal)
 
     def _sync_later(self) -> None:
-        self._unsynced = True
         if self._interval < math.inf:
-            self._timer = threading.Timer(self._interval, _call, (WeakMethod(self._sync_beside),))
-            self._timer.daemon = True
-            self._timer.start()
+            timer = threading.Timer(self._interval, _call, (WeakMethod(self._sync_beside),))
+            timer.daemon = True
+            try:
+                timer.start()
+            except RuntimeError:  # no more threads, as when the interpreter ends
+                _to_disk(self._handle)
+                return
+            self._timer = timer
+        self._unsynced = True
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -346,6 +357,12 @@ class Journal:
 
     def _disown(self, refusal: str) -> None:
         self._refusal, self._handle = refusal, -1
+
+    def _forget_handle(self) -> None:
+        """Leaves it to the caller to close the file."""
+        self._release.detach()
+        if self._last_sync is not None:
+            self._last_sync.detach()
 
     # -- in a thread of its own
 
@@ -390,7 +407,7 @@ class _InChild(Forked):
         if journal is None or journal._handle < 0:
             return
         # The lock belongs to the open file, which parent and child share: it is left alone, the handles are closed.
-        journal._release.detach()
+        journal._forget_handle()
         for handle in (journal._handle, journal._syncing):
             with suppress(OSError):
                 os.close(handle)
@@ -621,10 +638,14 @@ def _reason(error: OSError) -> str:
 def _close(handle: int, sync: bool = False) -> None:
     """Closes a file and frees its lock, also where a process forked meanwhile has it open too."""
     if sync:
-        with suppress(OSError):
-            _to_disk(handle)
+        _sync_quietly(handle)
     unlock(handle)
     os.close(handle)
+
+
+def _sync_quietly(handle: int) -> None:
+    with suppress(OSError):
+        _to_disk(handle)
 
 
 def _call(method: Any) -> None:

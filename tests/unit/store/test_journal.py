@@ -8,6 +8,8 @@ import logging
 import os
 import resource
 import struct
+import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -353,6 +355,42 @@ def test_seconds_sync_within_that_time_also_the_last_record(path: Path, syncs: l
         journal.append(1, b"y")
         before = len(syncs)
     assert len(syncs) > before  # closing waits for no timer
+
+
+def test_without_a_thread_for_later_it_syncs_at_once(
+    path: Path, syncs: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: threading.Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with Journal.open(path, "snapshot", 0.01) as journal:
+        del syncs[:]
+        monkeypatch.setattr(threading.Timer, "start", refused)
+        for number in range(2):
+            journal.append(1, b"x")
+            assert len(syncs) == number + 1
+        monkeypatch.setattr(module, "_to_disk", broken)
+        with pytest.raises(eligo.JournalError, match="not made"):
+            journal.append(1, b"y")
+    assert reopened(path) == [(1, b"x")] * 2
+
+
+def test_records_are_kept_until_the_interpreter_ends(path: Path) -> None:
+    """Also those that come when others have ended."""
+    code = f"""
+import atexit
+from eligo.store.journal import Journal
+for number, sync in enumerate(("always", "second", "never")):
+    journal = Journal.open({str(path)!r} + str(number), "snapshot", sync)
+    journal.append(1, b"x")
+    atexit.register(journal.append, 2, b"y")
+    globals()[sync] = journal
+"""
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    for number in range(3):
+        assert reopened(path.with_name(path.name + str(number))) == [(1, b"x"), (2, b"y")]
 
 
 def test_a_failed_sync_beside_is_told_to_whoever_appends_next(
