@@ -546,7 +546,7 @@ def test_a_damaged_journal_names_itself_and_stays(saved: Path) -> None:
         m.add("e", "x = 5")
     path = journal_of(saved)
     good = path.read_bytes()
-    for place, message in ((0, "no journal"), (HEADER + 12, "damaged, the record at 64 is wrong")):
+    for place, message in ((0, "no journal"), (HEADER + 14, "damaged, the record at 64 is wrong")):
         bad = bytearray(good)
         bad[place] ^= 1
         path.write_bytes(bad)
