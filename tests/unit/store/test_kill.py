@@ -24,8 +24,8 @@ import eligo
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="a system without SIGKILL")
 
-KILLS = 6  # of each of the two kinds of rules
-MAX_SECONDS = 60.0  # for a child to come up; far more than it takes
+KILLS = 5  # of each of the two kinds of rules
+MAX_SECONDS = 120.0  # for a child to come up and do its work; far more than it takes
 
 Change = tuple[str, list[tuple[str, str]]]
 
@@ -48,7 +48,7 @@ def changes(seed: int, model: dict[str, str]) -> Iterator[Change]:
             some = [(draw.choice(known), text)] if known else []
         elif what in ("remove", "remove_many"):
             some = [(one, "") for one in draw.sample(known, min(len(known), 1 if what == "remove" else 9))]
-        elif draw.random() < 0.8:
+        elif draw.random() < 0.6:
             continue  # saving takes longer than the rest
         if not some and what != "save":
             continue
@@ -85,16 +85,24 @@ def rules_of(m: eligo.Matcher) -> list[tuple[Any, str]]:
     return [(rule.id, rule.expression) for rule in m.rules()]
 
 
-def acknowledged(child: subprocess.Popen[bytes], seconds: float) -> int:
-    """Let the child work for so long after its first change, kill it, and return the last number that it wrote."""
+def acknowledged(child: subprocess.Popen[bytes], count: int, seconds: float) -> int:
+    """Let the child make so many changes, kill it so long afterwards, and return the last number that it wrote."""
     assert child.stdout is not None
-    assert select.select([child.stdout], [], [], MAX_SECONDS)[0], "the child did not come up"
-    time.sleep(seconds)
-    assert child.poll() is None
-    child.kill()
-    assert child.wait() == -signal.SIGKILL
-    lines = child.stdout.read().split(b"\n")
-    return int(lines[-2])  # the last one may be cut off
+    said, deadline = b"", time.monotonic() + MAX_SECONDS
+    try:
+        while said.count(b"\n") < count:
+            assert select.select([child.stdout], [], [], max(0.0, deadline - time.monotonic()))[0], "it is too slow"
+            more = os.read(child.stdout.fileno(), 1 << 16)
+            assert more, "the child has ended"
+            said += more
+        time.sleep(seconds)
+    finally:
+        child.kill()
+        ended = child.wait()
+    assert ended == -signal.SIGKILL
+    said += child.stdout.read()
+    child.stdout.close()
+    return int(said.split(b"\n")[-2])  # the last one may be cut off
 
 
 @pytest.mark.parametrize("index", ["propagation", "be-tree"])
@@ -103,7 +111,7 @@ def test_killed_at_random_moments(tmp_path: Path, index: str) -> None:
     eligo.Matcher(index).save(path)
     model: dict[str, str] = {}
     draw = random.Random(index)
-    saves = total = 0
+    saves = 0
     for seed in range(KILLS):
         sync = ("always", "second", "never")[seed % 3]
         code = f"from unit.store.test_kill import work; work({str(path)!r}, {seed}, {sync!r})"
@@ -113,9 +121,7 @@ def test_killed_at_random_moments(tmp_path: Path, index: str) -> None:
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([tests, *filter(None, sys.path)])},
         )
-        last = acknowledged(child, draw.uniform(0.0, 0.25))
-        total += last
-        before = dict(model)
+        last = acknowledged(child, draw.randrange(10, 60), draw.uniform(0.0, 0.02))
         steps = changes(seed, model)
         for _ in range(last):
             what, _some = next(steps)
@@ -130,8 +136,5 @@ def test_killed_at_random_moments(tmp_path: Path, index: str) -> None:
             m.add("parent", "x = 1")
             m.remove("parent")
         assert rules_of(eligo.open(path)) == found
-        assert last >= 1
         model = dict(found)
-        assert model != before or last < 3
-    assert total > 20 * KILLS  # the kills fell into the work
-    assert saves >= 1
+    assert saves > 3
