@@ -20,6 +20,7 @@ from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
 from eligo.loading import Loader
 from eligo.options import Configurable, Value, validated
+from eligo.rule_changes import ChangeJournal
 from eligo.segments.choice import rules_for
 from eligo.segments.rules import Rules
 
@@ -31,6 +32,7 @@ class Engine:
 
     rules: Rules
     loader: Loader
+    journal: ChangeJournal | None = None  # where changes are kept before they are made
 
     def __init__(
         self,
@@ -59,6 +61,10 @@ class Engine:
     def allow_joins(self, prepare: Callable[[str], object]) -> None:
         """Take rules with quantifiers from now on; `prepare` gets the tag of each before it is there."""
         self.loader.refused, self.loader.prepare = None, prepare
+
+    def keep_changes(self, journal: ChangeJournal) -> None:
+        """Keep every change in a journal, before it is made, from now on."""
+        self.journal = self.loader.journal = journal
 
 
 def _limits(given: Limits | Mapping[str, int] | None) -> Limits:

@@ -77,6 +77,10 @@ class SnapshotError(EligoError, OSError):
     """A snapshot that is missing, damaged, or written by a newer version."""
 
 
+class JournalError(SnapshotError):
+    """A journal of changes that cannot be written, is damaged, or that somebody else writes."""
+
+
 def locate(text: str, position: int) -> tuple[int, int]:
     """Line and column, from 1, of a character position."""
     before = text[:position]

@@ -1,6 +1,8 @@
 """Rules on their way in: read, checked, normalised, handed to the rule set; and on their way out.
 
-Every change happens whole or not at all. What can fail (reading, ids, limits) comes before anything is changed.
+Every change happens whole or not at all. What can fail (reading, ids, limits) comes before anything is changed. With a
+journal each change goes there as the last step before it is made (`Loader.kept`): what is refused is never kept, and
+what cannot be kept is not made.
 
 An attribute becomes multi-valued by the first rule that says `contains`, and stays so. Rules that named it before are
 then compiled again, because predicates on a single value were merged that must not be on several. They are found by
@@ -10,9 +12,12 @@ their predicates, and by a mention (rule_table.py) where normalisation left none
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
+from operator import itemgetter
 from typing import Any
+
+import msgspec
 
 from eligo.arguments import plain_id, shown
 from eligo.bulk import rows_of
@@ -31,12 +36,14 @@ from eligo.reading import (
     weight_of,
 )
 from eligo.rule import Reject, RuleId
+from eligo.rule_changes import CLEAR, PUT, REMOVE, ChangeJournal, PutRule, put_payload, remove_payload
 from eligo.segments.pending import Pending
-from eligo.segments.rule_table import JOINED, is_id
+from eligo.segments.rule_table import JOINED, is_id, rule_of
 from eligo.segments.rules import Place, Rules
 
 _PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read for them dies young
 _END = object()
+_NOT_KEPT = nullcontext()
 
 
 class Loader:
@@ -50,6 +57,7 @@ class Loader:
         self.owned = False  # whether some rule has, or had, an owner
         self.id_type: type | None = None
         self.changes = 0  # so far; places of rules are good until the next one
+        self.journal: ChangeJournal | None = None  # where changes are kept before they are made
 
     def add(
         self, rule: RuleId, expression: object, weight: object, tags: object, replace: bool, owner: object = None
@@ -74,7 +82,8 @@ class Loader:
                 with self._becoming_multi(containing):
                     # The place is looked up again: rules may have been compiled anew.
                     known = rules.find(rule) if known is not None else None
-                    rules.put(known, rule, normal, text, number, (*labels, *hidden))
+                    with self.kept(PUT, [(rule, text, number, labels, whose)]):
+                        rules.put(known, rule, normal, text, number, (*labels, *hidden))
             finally:
                 self.id_type = type(rule) if rules.count else None  # even if an interrupt came when it was there
 
@@ -96,7 +105,8 @@ class Loader:
         with rules.lock, uninterrupted():
             place = self.place(rule)
             self.changes += 1
-            rules.remove(place)
+            with self.kept(REMOVE, [rule]):
+                rules.remove(place)
             if rules.count == 0:
                 self.id_type = None
 
@@ -106,7 +116,8 @@ class Loader:
         with rules.lock, uninterrupted():
             places = list(dict.fromkeys(self.place(rule) for rule in ids))
             self.changes += 1
-            rules.remove_many(places)
+            with self.kept(REMOVE, ids):
+                rules.remove_many(places)
             if rules.count == 0:
                 self.id_type = None
 
@@ -124,9 +135,29 @@ class Loader:
         with rules.lock, uninterrupted():
             places = [self.place(rule) for rule in rules.view.everyone()]
             self.changes += 1
-            with rules.quietly():
+            with rules.quietly(), self.kept(CLEAR, places):
                 rules.remove_many(places)
             self.id_type = None
+
+    def kept(self, kind: int, what: Sequence[Any], multi: frozenset[str] = frozenset()) -> AbstractContextManager[None]:
+        """Around a change that nothing can refuse any more: with a journal, keeps it there before it is made.
+
+        `what`: rules (`PutRule`) to put in place, ids to remove, or what a clear removes; nothing needs no record.
+        `multi`: attributes that become multi-valued with it. If the journal fails, the block does not begin. If the
+        block fails, the journal takes the change back.
+        """
+        journal = self.journal
+        if journal is None or not what:
+            return _NOT_KEPT
+        if journal.waits:
+            _ = self.rules.view  # made before, so that no reader waits for the disk
+        payload = put_payload(what, multi) if kind == PUT else remove_payload(what) if kind == REMOVE else b""
+        return journal.entry(kind, payload)
+
+    def become_multi(self, names: frozenset[str]) -> None:
+        """Make attributes multi-valued, as a rule does that uses them with `contains`."""
+        with self.rules.lock, uninterrupted(), self._becoming_multi(names):
+            pass
 
     def place(self, rule: RuleId) -> Place:
         """Where a rule is; an unknown id is refused."""
@@ -295,10 +326,23 @@ class _Load:
                     # What became multi-valued while these rules were read, here or elsewhere.
                     names = dict.fromkeys(before - self.start, base + self.count)
                     loader.recompile(names | {name: base + number for name, number in self.became.items()})
+                    with loader.kept(PUT, self._rules_taken(), self.multi - self.start):
+                        pass  # all is prepared, and is seen when `quietly` ends
             except BaseException:
                 rules.multi = before
                 raise
             loader.id_type = self.id_type if rules.count else None
+
+    def _rules_taken(self) -> list[PutRule]:
+        """The rules as a journal has them, in the order of adding; none if there is no journal."""
+        if self.loader.journal is None:
+            return []
+        numbered = [
+            (part.sequence[i], rule_of(rule, part.texts[i], part.weights[i], part.tags[i]))
+            for part in self.parts
+            for rule, i in part.rows.items()
+        ]
+        return [msgspec.structs.astuple(rule) for _, rule in sorted(numbered, key=itemgetter(0))]
 
     def _placed(self) -> list[Place]:
         """Give each rule its number in the order of adding; the places of the rules that they replace."""

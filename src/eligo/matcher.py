@@ -455,10 +455,27 @@ class Matcher:
 
     @interruptible
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all."""
+        """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all.
+
+        Of a matcher that was opened there with writable=True the journal begins anew.
+        """
         from eligo.store.snapshot import save
 
         save(self.engine, directory_path("path", path))
+
+    def close(self) -> None:
+        """End writing: the rules can be matched as before, and another may open them with writable=True.
+
+        Changes are refused from now on. Does nothing for a matcher that was not opened so.
+        """
+        if self.engine.journal is not None:
+            self.engine.journal.close()
+
+    def __enter__(self) -> Matcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _buffer(self) -> EventBuffer:
         """This thread's room for one event."""
@@ -475,11 +492,25 @@ class Matcher:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
 
 
-def open_rules(path: str | PathLike[str], *, verify: bool = True, version: int | None = None) -> Matcher:
+def open_rules(
+    path: str | PathLike[str],
+    *,
+    verify: bool = True,
+    version: int | None = None,
+    writable: bool = False,
+    sync: Literal["always", "second", "never"] | float = "always",
+) -> Matcher:
     """The matcher that was saved or compiled there, memory-mapped. `verify` compares the checksums of all its arrays.
 
     `version`: of a rule set with versions, one that is not the newest.
+
+    `writable`: every change of rules is kept in a journal beside the snapshot before the call that makes it returns,
+    and is there again when the snapshot is next opened, writable or not. One matcher at a time can have it so, until
+    it is closed. `save` to the same path begins the journal anew.
+
+    `sync`: what a power failure may take. With "always" nothing; with "second", or a number of seconds, the changes of
+    so long; with "never", what the operating system has not written yet. The end of the process takes nothing.
     """
     from eligo.store.opening import open_engine
 
-    return Matcher.of(open_engine(path, verify=verify, version=version))
+    return Matcher.of(open_engine(path, verify=verify, version=version, writable=writable, sync=sync))

@@ -29,7 +29,7 @@ from eligo.spark.partial_events import Searcher
 from eligo.spark.set_aside import SetAside, set_aside
 from eligo.store.arrays import ArrayFile
 from eligo.store.opening import let_go, open_held
-from eligo.store.snapshot import MANIFEST
+from eligo.store.snapshot import MANIFEST, kept_changes
 from eligo.store.versions import PATIENCE, Content, hold, is_versioned, manifest_path
 
 log = logging.getLogger("eligo.spark")
@@ -123,10 +123,11 @@ def _shared(content: Content) -> list[ArrayFile]:
 
 
 def manifest_hash(path: str) -> str:
-    """Hash of a snapshot's manifest, which itself holds the hashes of its files. Reads one small file."""
+    """Hash of a snapshot's manifest, which itself holds the hashes of its files, and of the changes kept since."""
     manifest = Path(path) / MANIFEST
     try:
-        return hashlib.sha256(manifest.read_bytes()).hexdigest()
+        raw = manifest.read_bytes()
+        return hashlib.sha256(raw + kept_changes(Path(path), raw)).hexdigest()
     except (FileNotFoundError, NotADirectoryError):
         if not Path(path).exists():
             raise SnapshotError(

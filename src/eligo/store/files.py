@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 
@@ -51,6 +51,13 @@ def lock(handle: int, kind: Literal["shared", "exclusive"], *, wait: bool) -> bo
     except OSError as error:
         return False if not wait and error.errno in _HELD else None
     return True
+
+
+def unlock(handle: int) -> None:
+    """Free the lock of an open file, for processes too that were forked meanwhile and have it open."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 @contextmanager

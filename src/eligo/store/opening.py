@@ -37,7 +37,8 @@ from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Recipe, Segment, restore_segment
 from eligo.segments.view import ALL
 from eligo.store.arrays import ArrayFile, map_arrays
-from eligo.store.snapshot import open_snapshot
+from eligo.store.journal import SyncPolicy, sync_interval
+from eligo.store.snapshot import open_snapshot, open_writable
 from eligo.store.tables import Texts, tabled
 from eligo.store.versions import DATA, Content, Held, Part, hold, is_versioned, manifest_path, place
 
@@ -62,15 +63,28 @@ class Opened:
     held: Held
 
 
-def open_engine(path: str | PathLike[str], *, verify: bool = True, version: int | None = None) -> Engine:
+def open_engine(
+    path: str | PathLike[str],
+    *,
+    verify: bool = True,
+    version: int | None = None,
+    writable: bool = False,
+    sync: SyncPolicy = "always",
+) -> Engine:
     """The engine of what was saved or compiled there; see `eligo.open`."""
     opened, verified = directory_path("path", path), flag("verify", verify)
     number = None if version is None else whole_number("version", version)
+    sync_interval(sync)
+    if flag("writable", writable) and is_versioned(opened):
+        raise OptionError(
+            f"{opened}: holds versions, which `spark.update_rules` changes; leave writable=True out, or open it, save "
+            "it to another path, and open that"
+        )
     if is_versioned(opened):
         return open_held(opened, number, verify=verified).engine
     if number is not None:
         raise OptionError(f"{opened}: is a plain snapshot, which has no versions; leave version={number} out")
-    return open_snapshot(opened, verify=verified)
+    return open_writable(opened, sync, verify=verified) if writable else open_snapshot(opened, verify=verified)
 
 
 def open_held(

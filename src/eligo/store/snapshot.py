@@ -5,17 +5,24 @@
       strings-<hash>.bin         the string table
       segment-<hash>.bin         rules, compiled arrays, index and labels; one file a shard
       living-<hash>.bin          instead, where rules change in place: their pools and index
+      journal-<hash>.log         changes since (journal.py); the hash is that of the manifest that they follow
 
 A snapshot becomes visible when its manifest is put in place, which is one rename: whoever opens it finds the old one
 or the new one, whole. Files that the new manifest does not name are removed afterwards; those who have them mapped
 keep them.
+
+A journal is named by its manifest, and put in place before it. So whoever opens a snapshot finds the old one with its
+journal or the new one with its own, which holds the changes that were made while it was written: no change is lost, and
+none is made twice.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -32,7 +39,7 @@ from eligo.compile.compiled import Arrays
 from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.engine import Engine
-from eligo.errors import SnapshotError
+from eligo.errors import JournalError, SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
 from eligo.options import differing
@@ -42,13 +49,16 @@ from eligo.segments.rules import Rules
 from eligo.segments.segment import Segment, merge_segments, restore_segment
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import locked, sync_directory, write_through
+from eligo.store.journal import HEADER, Journal, SyncPolicy, is_locked, read_journal
 from eligo.store.manifest import sealed, unsealed
+from eligo.store.replay import replay
 from eligo.store.versions import is_versioned
 
 FORMAT = 7
 MANIFEST = "manifest.json"
 _OURS = re.compile(
-    r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(manifest|strings|segment|living)-[0-9a-f]{32}\.tmp"
+    r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|journal-[0-9a-f]{32}\.log|"
+    r"(manifest|strings|segment|living|journal)-[0-9a-f]{32}\.tmp"
 )
 
 _PREFIX = {"segments": "segment", "living": "living"}
@@ -75,11 +85,17 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def save(engine: Engine, path: str | PathLike[str]) -> None:
-    """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile."""
+    """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile.
+
+    Where the engine keeps its changes, a new journal begins, with those that were made meanwhile.
+    """
     directory = Path(local_path(path))
-    facts, attributes, strings, saved = _state(engine)
     _make_directory(directory)
     with locked(directory):
+        journal = _own_journal(engine, directory)
+        with engine.rules.lock:
+            facts, attributes, strings, saved = _state(engine)
+            since = 0 if journal is None else journal.size
         prefix = _PREFIX[facts["kind"]]
         shards, (names, texts) = saved()
         kept = strings.without(~texts)
@@ -90,8 +106,54 @@ def save(engine: Engine, path: str | PathLike[str]) -> None:
             attributes=tuple(attributes.without(~names).names),
             **facts,
         )
-        _replace(directory / MANIFEST, sealed(content, FORMAT))
-        _sweep(directory, content)
+        raw = sealed(content, FORMAT)
+        with _new_journal(directory, raw, journal, since) as take_over:
+            _replace(directory / MANIFEST, raw, take_over)
+        _sweep(directory, content, raw)
+
+
+def journal_path(directory: Path, raw: bytes) -> Path:
+    """Where the changes lie that were made since the snapshot with this manifest."""
+    return directory / f"journal-{_digest(raw)}.log"
+
+
+def kept_changes(directory: Path, raw: bytes) -> bytes:
+    """The changes since the snapshot with this manifest, as their bytes lie in the journal."""
+    try:
+        return journal_path(directory, raw).read_bytes()[HEADER:]
+    except FileNotFoundError:
+        return b""
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+def _own_journal(engine: Engine, directory: Path) -> Journal | None:
+    """The journal of this engine, if it lies there; where somebody else has one open nobody may save."""
+    own = engine.journal
+    if isinstance(own, Journal) and own.is_open_in(directory):
+        return own
+    for path in directory.glob("journal-*.log"):
+        if is_locked(path):
+            raise JournalError(
+                f"{directory}: another process, or another matcher of this one, has these rules open for writing; save "
+                "with that one, close it first, or save to another path"
+            )
+    return None
+
+
+def _new_journal(
+    directory: Path, raw: bytes, journal: Journal | None, since: int
+) -> AbstractContextManager[Callable[[], None]]:
+    """Around putting a manifest in place: the journal that is to follow it comes first."""
+    path = journal_path(directory, raw)
+    if journal is not None:
+        return journal.successor(path, _digest(raw), since)
+    if path.exists():  # left by an equal snapshot of earlier times, or it follows the one that is there
+        path.unlink()
+        sync_directory(directory)
+    return nullcontext(lambda: None)
 
 
 Saved = tuple[list[Arrays], tuple[NDArray[np.bool_], NDArray[np.bool_]]]  # the rules; numbers that they name
@@ -153,15 +215,56 @@ def _living_shards(rules: LivingSet) -> Callable[[], Saved]:
 
 
 def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Engine:
-    """The engine that was saved there, memory-mapped. `verify` compares the checksums of all its arrays."""
+    """The engine that was saved there, memory-mapped, with the changes that were kept since.
+
+    `verify` compares the checksums of all its arrays.
+    """
     directory = Path(local_path(path))
-    content, raw = _read_manifest(directory)
+    while True:
+        content, raw = _read_manifest(directory)
+        engine = _opened(directory, content, raw, verify)
+        records = read_journal(journal_path(directory, raw), _digest(raw)) if engine is not None else []
+        if engine is not None and _is_current(directory, raw):  # else its journal may have been removed meanwhile
+            replay(engine, records, journal_path(directory, raw))
+            return engine
+
+
+def _is_current(directory: Path, raw: bytes) -> bool:
+    try:
+        return (directory / MANIFEST).read_bytes() == raw
+    except FileNotFoundError:
+        return False
+
+
+def open_writable(path: str | PathLike[str], sync: SyncPolicy, *, verify: bool = True) -> Engine:
+    """The same engine, which keeps every change in the snapshot's journal. Nobody else can open it so meanwhile."""
+    directory = Path(os.path.abspath(local_path(path)))
+    if not (directory / MANIFEST).is_file():
+        _read_manifest(directory, "; Matcher(…).save(path) makes an empty one, which can then be opened writable")
+    with locked(directory):  # so that nobody replaces it until it is opened
+        content, raw = _read_manifest(directory)
+        where = journal_path(directory, raw)
+        journal = Journal.open(where, _digest(raw), sync)
+        try:
+            engine = _opened(directory, content, raw, verify)
+            if engine is None:
+                raise SnapshotError(f"{directory}: was replaced though it is locked; open it again")
+            replay(engine, journal.replayed, where)
+        except BaseException:
+            journal.close()
+            raise
+    engine.keep_changes(journal)
+    return engine
+
+
+def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engine | None:
+    """The engine of a manifest, without the changes since; None if another manifest has taken its place."""
     try:
         strings = map_arrays(directory, content.strings, verify)
         shards = [map_arrays(directory, shard, verify) for shard in content.shards]
     except FileNotFoundError as error:
         if _read_manifest(directory)[1] != raw:
-            return open_snapshot(path, verify=verify)  # replaced between the two readings
+            return None
         raise SnapshotError(
             f"{error.filename}: missing, though {directory / MANIFEST} names it; make it again"
         ) from None
@@ -199,14 +302,14 @@ def _rules_of(engine: Engine, content: Content) -> Rules:
     return engine.rules
 
 
-def _read_manifest(directory: Path) -> tuple[Content, bytes]:
+def _read_manifest(directory: Path, remedy: str = "") -> tuple[Content, bytes]:
     path = directory / MANIFEST
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         missing = "there is nothing there" if not directory.exists() else f"it has no {MANIFEST}"
         raise SnapshotError(
-            f"{directory}: not a snapshot, {missing}; Matcher.save and `eligo compile` make one"
+            f"{directory}: not a snapshot, {missing}; Matcher.save and `eligo compile` make one{remedy}"
         ) from None
     except NotADirectoryError:
         raise SnapshotError(f"{directory}: not a snapshot but a file; Matcher.save makes a directory") from None
@@ -226,7 +329,8 @@ def _make_directory(directory: Path) -> None:
         raise SnapshotError(f"{directory}: holds other things ({foreign[0]}); a snapshot needs a directory of its own")
 
 
-def _replace(path: Path, raw: bytes) -> None:
+def _replace(path: Path, raw: bytes, done: Callable[[], None]) -> None:
+    """Put a manifest in place, call `done`, and wait until its name is on disk."""
     temporary = path.with_name(f"manifest-{uuid4().hex}.tmp")
     try:
         write_through(temporary, raw)
@@ -234,12 +338,14 @@ def _replace(path: Path, raw: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    done()
     sync_directory(path.parent)
 
 
-def _sweep(directory: Path, content: Content) -> None:
-    """Remove what the manifest does not name."""
+def _sweep(directory: Path, content: Content, raw: bytes) -> None:
+    """Remove what the manifest does not name, and journals of others."""
     named = {MANIFEST, content.strings.file, *(shard.file for shard in content.shards)}
+    named.add(journal_path(directory, raw).name)
     for entry in directory.iterdir():
         if entry.name not in named and _OURS.fullmatch(entry.name):
             entry.unlink(missing_ok=True)

@@ -51,3 +51,17 @@ def test_no_events(tmp_path: Path) -> None:
     for output in ("array", "exploded"):
         plan = Plan(source, ("x",), (("x", 0),), 1, output, False)
         assert sum(part.num_rows for part in worker.run(plan, iter([empty]))) == 0
+
+
+def test_a_snapshot_is_another_when_changes_were_kept_since(tmp_path: Path) -> None:
+    path = tmp_path / "rules"
+    eligo.Matcher().save(path)
+    before = manifest_hash(str(path))
+    with eligo.open(path, writable=True) as matcher:
+        assert manifest_hash(str(path)) == before  # nothing has changed yet
+        matcher.add("r", "x = 1")
+        assert manifest_hash(str(path)) != before
+    source = Source(str(path), before)
+    plan = Plan(source, ("x",), (("x", 0),), 1, "array", False)
+    with pytest.raises(eligo.SnapshotError, match="not the one this query was planned with"):
+        list(worker.run(plan, iter([pa.record_batch({"c0": [1]})])))
