@@ -84,7 +84,7 @@ class Matcher:
         if documents is not None:
             if not isinstance(documents, Documents):
                 raise OptionError(f"documents is an eligo.Documents, not {shown(documents)}")
-            self._joins = Joins(documents, engine.absent, lambda: engine.rules.multi)
+            self._joins = Joins(documents, engine.rules)
             engine.allow_joins(self._joins.prepare)
         if engine.rules.count:
             engine.loader.owned = bool(engine.rules.view.hidden_tags(OWNER))
@@ -231,7 +231,7 @@ class Matcher:
         names = view.attributes()
         if self._joins is None:
             return tuple(names)
-        joined = {name for tag in view.joins() for name in self._joins.residual(tag).attributes}
+        joined = {name for tag in view.joins() for name in self._joins.formula(tag).attributes}
         return (*names, *sorted(joined.difference(names)))
 
     @property
