@@ -513,11 +513,6 @@ class DocumentIndex:
                 self._grow("sizes", (2 * have,))
         return number
 
-    def occupy(self, slot: int) -> None:
-        """Count a document at a slot."""
-        self.alive[slot >> 6] |= np.uint64(1 << (slot & 63))
-        self.documents += 1
-
     def vacate(self, slot: int) -> None:
         """Take a document's values out, and forget it."""
         first, following = self._arrays["first"], self._arrays["following"]
@@ -649,7 +644,7 @@ class DocumentIndex:
         self.here[attribute] += count
         self._enter(attribute, cells)
 
-    def occupy_many(self, slots: I64) -> None:
+    def occupy(self, slots: I64) -> None:
         """Count documents at slots that were free."""
         mark_slots(slots, self.alive)
         self.documents += len(slots)
