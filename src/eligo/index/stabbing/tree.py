@@ -85,9 +85,9 @@ def post(offsets, low, high, row, space_count, shape, root, most):
                             filled[vector] += 1
                         else:
                             ends[vector + 1] += 1
-                    if not covers and node_high < high[i]:
+                    if not covers and node_high < min(high[i], last):
                         top = push(waiting, top, shape[node, RIGHT], node_high + 1, last)
-                    if not covers and low[i] < node_low:
+                    if not covers and max(low[i], first) < node_low:
                         top = push(waiting, top, shape[node, LEFT], first, node_low - 1)
         if not filling:
             for v in range(len(ends) - 1):
