@@ -204,7 +204,7 @@ class StabHybrid(_Covered):
     summary = "clusters as stab-cluster, and within each of them elementary intervals as stab-interval"
     shape = CLUSTER, ELEMENTARY
     options: ClassVar = {
-        "min_cluster": Option(8, "intervals up to which a cluster is not split further", least=1),
+        "min_cluster": Option(32, "intervals up to which a cluster is not split further", least=1),
     }
 
 
