@@ -37,9 +37,7 @@ def _whole(count: float | None) -> str:
 
 
 def grown(experiment: dict[str, Any]) -> Table:
-    """Returns how many times more evaluations the most profiles take than the fewest, at each overlap, beside the bounds
-    of the paper's table.
-    """
+    """Returns how evaluations grow from the fewest profiles to the most, at each overlap, beside the paper's bounds."""
     overlaps: dict[float, list[dict[str, Any]]] = {}
     for point in experiment["points"]:
         overlaps.setdefault(point["parameters"]["overlap"], []).append(point)
@@ -50,7 +48,9 @@ def grown(experiment: dict[str, Any]) -> Table:
             fewest, most = (choose(points, key=lambda point: int(point["rules"])) for choose in (min, max))
             there = name in fewest["contenders"] and name in most["contenders"]
             counts = [point["contenders"][name]["evaluations"] for point in (fewest, most)] if there else []
-            growth.append(f"{digits(counts[0])} → {digits(counts[1])}, × {digits(counts[1] / counts[0])}" if there else "")
+            growth.append(
+                f"{digits(counts[0])} → {digits(counts[1])}, × {digits(counts[1] / counts[0])}" if there else ""
+            )
         rows.append((name, *growth, f"Ω({best})", f"O({worst})"))
     sizes = " → ".join(dict.fromkeys(f"{point['rules']:,}" for point in experiment["points"]))
     columns = ("index", *(f"overlap {overlap:.0%}" for overlap in overlaps), "the paper, at best", "at worst")

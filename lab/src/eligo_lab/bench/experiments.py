@@ -309,9 +309,11 @@ PROFILES = (100, 200, 400, 600, 800, K)
 OVERLAPS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 FAR_FROM_NAIVE = (OTHERS, "lazy", "naive")  # the report on profile matching §4.1.6, as what follows
 BEST_AT_LOW_OVERLAP = tuple(
-    (best, other) for best in ("stab-interval", "stab-cluster") for other in ("stab-hybrid", *STAB[-2:])
+    (best, other)
+    for best in ("stab-interval", "stab-cluster")
+    for other in ("stab-hybrid", "segment-tree", "interval-tree")
 )
-LOW_OVERLAP = (("stab-interval", *STAB[-2:-1]), ("stab-cluster", "stab-hybrid"))
+LOW_OVERLAP = (("stab-interval", "segment-tree"), ("stab-cluster", "stab-hybrid"))
 HIGH_OVERLAP = (("stab-interval", OTHERS), ("stab-hybrid", "stab-cluster"))
 GROWTH = tuple(
     Point(f"{rules:,}, {overlap:.0%}", x, {"rules": rules, "overlap": overlap})

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.compiled import I64
 from eligo.errors import OptionError
@@ -148,7 +149,8 @@ def _names(attributes: int) -> tuple[str, ...]:
 
 def _apart(low: I64, pairs: I64) -> I64:
     """How far apart the low ends of each pair are: intervals as long as that overlap."""
-    return np.abs(low[pairs[0]] - low[pairs[1]])
+    apart: I64 = np.abs(low[pairs[0]] - low[pairs[1]])
+    return apart
 
 
 def _lows(rng: np.random.Generator, shape: tuple[int, int], domain: int, skew: float) -> I64:
@@ -183,5 +185,5 @@ def _size_for(wanted: float, apart: I64, domain: int) -> int:
     return max(0, least - 1) if wanted - overlap(max(0, least - 1)) < overlap(least) - wanted else least
 
 
-def _mean(holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
+def _mean(holds: NDArray[np.bool_] | np.bool_) -> float:
     return float(holds.mean()) if holds.size else 0.0

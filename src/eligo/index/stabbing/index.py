@@ -2,19 +2,19 @@
 
     conjunctions  ─ rows: sorted by the attribute that leads to them, then by their interval on it
     attribute a   ─ root[a]: a tree of its intervals (`tree.py`)
-                    spoken_place, silent[spoken_offsets[a] … [a+1]]: the words in which some row has a predicate on a, and
-                    which of their rows have none: the paper's don't-care vector, without the words that are all don't care
+                    spoken_place, silent[spoken_offsets[a] … [a+1]]: the words in which some row has a predicate on a,
+                    and which of their rows have none. This is the don't-care vector; other words are all don't care
 
     event  a = 20  ─ tree of a ─▶ part      alive &= part | silent of a
            b = 7   ─ tree of b ─▶ part      alive &= part | silent of b          ─▶ rows that are left
                                             alive: at first, the rows that an attribute of the event leads to
 
-A row is led to by the attribute of one of its predicates that need a value, of which the fewest rows have one; rows
-without such a predicate are alive for every event. What is left needs no further look if all attributes that rows speak
-of are in the event, with one value each or several. Verified (`checks.py`) is what the vectors leave open: everything if
-an attribute is absent, or is a range or a list without values; otherwise the rows in `inexact`: with a pattern, with a
-negation on several values, or with several predicates on one attribute. `stab-cluster` verifies all, as its clusters
-only say what may match.
+An attribute leads to the rows that have a predicate on it that needs a value; of several such attributes, the one that
+the fewest rows speak of does. Rows without one are alive for every event.
+
+What the vectors leave open is verified (`checks.py`): all rows that are left if an attribute is absent, or its value is
+a range or a list without values; otherwise only those in `inexact`, which have a pattern, a negation on several values,
+or several predicates on one attribute. `stab-cluster` verifies all, because a cluster only says what may match.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from eligo.index.propagation import access_predicates
 from eligo.index.selectivity import unlikeliness
 from eligo.index.stabbing.ordered import grow_ordered
 from eligo.index.stabbing.shapes import CLUSTER, ELEMENTARY, LEAF, PAIRS, grow
-from eligo.index.stabbing.tree import BY_LOW, collect, post, with_vectors
+from eligo.index.stabbing.tree import collect, post, with_vectors
 from eligo.index.stabbing.vectors import as_words, compress, count_bits, words_of
 from eligo.jit import handle, inline, trailing_zeros
 from eligo.options import Option
@@ -124,7 +124,9 @@ class Stabbing(ArrayIndex):
         runs = np.diff(p.run_offsets)[items][by_attribute]
         run = np.arange(runs.sum()) + np.repeat(p.run_offsets[:-1][items][by_attribute] - np.cumsum(runs) + runs, runs)
         ends = np.searchsorted(np.repeat(own, runs), np.arange(attributes + 1))
-        intervals = Intervals(ends, p.run_low[run], p.run_high[run], np.repeat(rows, runs), conjunctions.spaces.space_count)
+        intervals = Intervals(
+            ends, p.run_low[run], p.run_high[run], np.repeat(rows, runs), conjunctions.spaces.space_count
+        )
         roster = build_roster(conjunctions, build_checks(conjunctions), rank, order, np.full(count, -1, np.int32))
         return cls(
             conjunctions,
@@ -242,9 +244,7 @@ make_stabbing = handle("StabbingHandle", ["spaces", "predicates", "roster", *_OW
 
 
 # The memory of one search as one argument of kernels; `alive` and `part` are zero between events.
-make_stabbing_scratch = handle(
-    "StabbingScratchHandle", ["sight", "alive", "part", "stretches", "found", "counters"]
-)
+make_stabbing_scratch = handle("StabbingScratchHandle", ["sight", "alive", "part", "stretches", "found", "counters"])
 
 
 @inline

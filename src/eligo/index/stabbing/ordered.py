@@ -1,11 +1,11 @@
 """The shape of `interval-tree`: a median endpoint in each node, and its intervals in two orders (§4.1.4).
 
-               endpoint
-          [───────|──]        by low     ascending low ends; a value below the endpoint takes those that are not above it
-              [───|───────]
-                [─|────]      by high    descending high ends; a value above the endpoint takes those that are not below
+           endpoint
+      [───────|──]        by low     ascending low ends; a value below the endpoint takes those that are not above it
+          [───|───────]
+            [─|────]      by high    descending high ends; a value above the endpoint takes those that are not below
 
-    order of intervals     │ wholly left of it │ wholly right │ those that hold it │     both orders alike, in place
+order of intervals     │ wholly left of it │ wholly right │ those that hold it │     both orders alike, in place
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from eligo.jit import inline, kernel
 
 @inline
 def divide(order, first, stop, low, high, centre, spare):
-    """Puts the intervals of `order` left of the centre first, then those right of it, then those that hold it; the order
-    of each part stays. Returns where the second and the third part start.
+    """Puts the intervals of `order` left of the centre first, then those right of it, then those that hold it.
+
+    Within each part the order stays. Returns where the second and the third part start.
     """
     left, others = first, 0
     for i in range(first, stop):
@@ -44,10 +45,10 @@ def divide(order, first, stop, low, high, centre, spare):
 
 @inline
 def median(low, high, by_low, by_high, first, stop):
-    """Returns the ⌈n/2⌉th of the n endpoints of these intervals."""
+    """Returns the upper median of the endpoints of these intervals, as the paper's Figure 6 has it."""
     i, j = first, stop - 1
     centre = low[by_low[first]]
-    for _ in range(stop - first):
+    for _ in range(stop - first + 1):
         if i < stop and low[by_low[i]] <= high[by_high[j]]:
             centre = low[by_low[i]]
             i += 1

@@ -11,7 +11,8 @@ Intervals are runs of spaces. Their ends are *edges*; between two neighbouring e
 Of the elementary intervals first … stop - 1, started[stop] - ended[first] intervals cover one or more. So every number
 that the paper's scores need is a difference of two, and no list of intervals has to be divided.
 
-    CLUSTER     split at the edge with the best score, as long as there are more than `least` intervals (§4.1.1)
+    CLUSTER     split at the edge with the best score, as long as there are more than `least` intervals (§4.1.1), but
+                not below DEEPEST levels: where intervals are long, a split may take off only a few at a time
     ELEMENTARY  a binary search tree of those elementary intervals that some interval covers (§4.1.2)
     PAIRS       a tree over all elementary intervals, combined in pairs from below (§4.1.4)
     LEAF        no key: all of the node's values end there
@@ -26,6 +27,7 @@ from eligo.jit import inline, kernel
 
 LEAF, CLUSTER, ELEMENTARY, PAIRS = 0, 1, 2, 3
 FURTHEST = 2**31 - 1
+DEEPEST = 64
 
 
 @inline
@@ -40,10 +42,10 @@ def score(started, ended, first, stop, key):
 
 @inline
 def best_key(started, ended, first, stop):
-    """Returns the edge to split elementary intervals first … stop - 1 at, or NO_KEY if no split makes both parts smaller.
+    """Returns the edge to split elementary intervals first … stop - 1 at; NO_KEY if no split makes both parts smaller.
 
-    The edges are searched as the paper does: the middle one, then the middle of the side with more intervals. A split of
-    which one part is the whole scores as much as there are intervals, any other less.
+    The edges are searched as the paper does: the middle one, then the middle of the side with more intervals. A split
+    of which one part is the whole scores as much as there are intervals, any other less.
     """
     best, least = NO_KEY, started[stop] - ended[first]
     low, high = first + 1, stop
@@ -91,7 +93,7 @@ def grow(offsets, low, high, space_count, stage, leaves, least):
     bound = 0
     for a in range(attributes):
         bound += 2 * min(2 * (offsets[a + 1] - offsets[a]) + 1, space_count[a])
-    nodes = np.empty((bound, SHAPE), np.int32)
+    nodes, depth = np.empty((bound, SHAPE), np.int32), np.zeros(bound, np.int32)
     root = np.full(attributes, NO_NODE, np.int32)
     count = 0
     for a in range(attributes):
@@ -115,9 +117,10 @@ def grow(offsets, low, high, space_count, stage, leaves, least):
             count += 1
             if parent != NO_NODE:
                 nodes[parent >> 1, LEFT + (parent & 1)] = node
+                depth[node] = depth[parent >> 1] + 1
             key = middle = behind = NO_KEY
             if how == CLUSTER:
-                if started[stop] - ended[first] > least:
+                if started[stop] - ended[first] > least and depth[node] < DEEPEST:
                     key = best_key(started, ended, first, stop)
                 if key == NO_KEY:
                     how = leaves

@@ -5,8 +5,8 @@
             LEFT, RIGHT    the nodes below, or NO_NODE
             cover          bit vector: intervals that hold all values that come to this node, but not to its parent
             own            bit vector: further intervals, for the values that end here
-            by low         intervals in the order of their low ends, walked by values not above HIGH while they hold them
-            by high        the same in the order of their high ends, from the highest on, for values above HIGH
+            by low         intervals by ascending low ends: a value not above HIGH walks them as long as they hold it
+            by high        the same by descending high ends, for values above HIGH
 
                            LOW, HIGH                  own                           by low, by high
     stab-cluster           a key; a leaf has none     of a leaf: they may match     –
@@ -16,9 +16,9 @@
     interval-tree          an endpoint                –                             those that hold the endpoint
 
 Invariant: what a value collects on its way (`cover` of each node, `own` of the last, what it walks of the ordered
-lists) is the intervals that hold it, and at a leaf of `stab-cluster` also some that do not. `cover` is the paper's "store
-only the bits that are not possible to generate from the parent" (§4.1.5): an interval is in at most four vectors a level
-of the tree, instead of one in each elementary interval that it covers.
+lists) is the intervals that hold it, and at a leaf of `stab-cluster` also some that do not. `cover` is what the paper
+proposes in §4.1.5, to store only bits that the parent's vector does not give: an interval is in at most four vectors a
+level of the tree, instead of one in each elementary interval that it covers.
 """
 
 from __future__ import annotations

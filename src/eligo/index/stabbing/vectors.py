@@ -4,9 +4,15 @@
                 a word with many         words     place[word_offsets[v] … [v+1]], bits     12 bytes a word
                 a word with none         nothing
 
-A word of three bits costs the same either way, and one OR instead of three: from there on it is stored as a word.
-Rows are numbered so that those with neighbouring intervals lie in the same words (`index.py`), which is why half of the
-bits lie in words. With 100,000 profiles of two attributes the vectors of `segment-tree` take {…} bytes a rule.
+A word of three bits costs the same either way, and one OR instead of three: from there on it is stored as a word. Rows
+are numbered so that on one attribute those with neighbouring intervals lie in the same words (`index.py`).
+
+Measured with 100,000 profiles of two attributes, `segment-tree`, bytes a rule, by overlap; a plain bit vector a node
+would take 67,000 (6.7 GB in all):
+
+    overlap                            0.4 %    10 %    50 %    98 %
+    rows alone                            22      79     113     129
+    by density                            18      52      64      64
 """
 
 from __future__ import annotations
