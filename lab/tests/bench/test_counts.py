@@ -78,5 +78,5 @@ def test_table_1_is_set_beside_what_was_counted(tmp_path: Any) -> None:
     assert [row[0] for row in growth] == list(STAB)
     assert growth[2][-2:] == ("Ω(k log n)", "O(kn)")
     assert growth[0][1] == "80.0 → 86.0, × 1.07"
-    assert "What the evaluations are" in report([content], "a command")
+    assert "Profiles that the trees leave" in report([content], "a command")
     assert b"naive" in plot(entry, "a machine")

@@ -10,26 +10,40 @@ from eligo_lab.bench.tables import Table, digits
 
 def counted(experiment: dict[str, Any]) -> Iterator[Table]:
     """The tables beside that of the counts themselves."""
-    for point in dict.fromkeys((0, len(experiment["points"]) - 1)) if experiment["points"] else ():
-        yield behind(experiment["points"][point], experiment["varied"])
+    if experiment["points"]:
+        yield left(experiment)
+        yield behind(experiment["points"][-1], experiment["varied"])
     if experiment.get("bounds"):
         yield grown(experiment)
 
 
+def left(experiment: dict[str, Any]) -> Table:
+    """Returns how many profiles an index comes to at each point; where more than match, they have to be checked."""
+    points = experiment["points"]
+    names = dict.fromkeys(name for point in points for name, f in point["contenders"].items() if "candidates" in f)
+    rows: list[tuple[str, ...]] = [
+        (name, *(_few(point["contenders"].get(name, {}).get("candidates")) for point in points)) for name in names
+    ]
+    rows.append(("*matches an event*", *(_few(point["matches"]) for point in points)))
+    return "profiles that the trees leave", (experiment["varied"], *(point["label"] for point in points)), rows
+
+
 def behind(point: dict[str, Any], varied: str) -> Table:
-    """Returns what the counts of a point come from: a deep tree, profiles looked at one by one, or long lists."""
+    """Returns how large the trees and lists are that the evaluations of a point go through."""
     rows = [
         (
             name,
             *(_whole(f["notes"].get(note)) for note in ("nodes", "entries of ordered lists")),
-            _whole(f.get("candidates")),
             digits(f["evaluations"]),
         )
         for name, f in sorted(point["contenders"].items(), key=lambda item: float(item[1]["evaluations"]))
     ]
-    columns = ("index", "nodes", "entries of ordered lists", "profiles left by the trees", "evaluations")
-    found = f"{point['matches']:,.1f} of {point['rules']:,} profiles match"
-    return f"what the evaluations are, {varied} {point['label']}; {found}", columns, rows
+    columns = ("index", "nodes", "entries of ordered lists", "evaluations")
+    return f"what the evaluations go through, {varied} {point['label']}", columns, rows
+
+
+def _few(count: float | None) -> str:
+    return "" if count is None else f"{count:,.1f}"
 
 
 def _whole(count: float | None) -> str:
