@@ -306,7 +306,7 @@ _SHARING = [
 ]  # fmt: skip
 
 PROFILES = (100, 200, 400, 600, 800, K)
-OVERLAPS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
+OVERLAPS = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
 FAR_FROM_NAIVE = (OTHERS, "lazy", "naive")  # the report on profile matching §4.1.6, as what follows
 BEST_AT_LOW_OVERLAP = tuple(
     (best, other)

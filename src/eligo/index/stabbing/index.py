@@ -43,6 +43,7 @@ from eligo.jit import handle, inline, trailing_zeros
 from eligo.options import Option
 
 _MOST = 2**31 - 1  # bits of all vectors, and entries of all ordered lists: places are 32 bits
+MIN_CLUSTER = 32
 _OWN = (
     "nodes", "row", "place", "bits", "bound", "bound_row", "root", "lead_offsets", "spoken_offsets", "spoken_place",
     "silent", "inexact",
@@ -205,9 +206,11 @@ class StabHybrid(_Covered):
     name = "stab-hybrid"
     summary = "clusters as stab-cluster, and within each of them elementary intervals as stab-interval"
     shape = CLUSTER, ELEMENTARY
-    options: ClassVar = {
-        "min_cluster": Option(32, "intervals up to which a cluster is not split further", least=1),
-    }
+    options: ClassVar = {"min_cluster": Option(MIN_CLUSTER, "intervals up to which a cluster is not split", least=1)}
+
+    @classmethod
+    def tree(cls, intervals: Intervals, *, min_cluster: int = MIN_CLUSTER, **options: Any) -> Arrays:
+        return super().tree(intervals, min_cluster=min_cluster)
 
 
 class SegmentTree(_Covered):
