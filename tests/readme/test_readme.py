@@ -1,4 +1,4 @@
-"""Every Python block of the README and of the page of the Python API runs; what stands after `# →`, or in a text block right below, is what comes out."""
+"""Every Python block of the README and of the pages below runs; what stands after `# →`, or in a text block right below, is what comes out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import eligo
 
 ROOT = Path(__file__).parents[2]
 README, API = ROOT / "README.md", ROOT / "docs" / "python.md"
+PAGES = [README, API, ROOT / "docs" / "profile-matching.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PROMISE = re.compile(r"#\s*→\s*(.+)$")
 
@@ -35,11 +36,11 @@ def run(source: str, namespace: dict[str, Any]) -> int:
     return checked
 
 
-@pytest.mark.parametrize("page", [README, API], ids=["README", "python.md"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_blocks_run_and_keep_their_promises(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # both save a snapshot
+    monkeypatch.chdir(tmp_path)  # they save snapshots
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     namespace: dict[str, Any] = {}
     checked = 0
