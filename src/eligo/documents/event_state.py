@@ -23,7 +23,21 @@ from numpy.typing import NDArray
 
 from eligo.compile.compiled import I64
 from eligo.documents.columns import column_values
-from eligo.documents.index import MARKED, PRESENT, RUNS, TERM, U64, Runs, search_common, search_led, search_listed
+from eligo.documents.index import (
+    EQUAL,
+    LARGER,
+    MARKED,
+    OTHER,
+    PRESENT,
+    RUNS,
+    SMALLER,
+    TERM,
+    U64,
+    Runs,
+    search_common,
+    search_led,
+    search_listed,
+)
 from eligo.documents.values import plain, run_keys
 from eligo.language.quantified import Search, Term, set_of, term_of, with_truths
 from eligo.language.ranges import Range
@@ -65,6 +79,46 @@ def join_runs(operator: str, value: Any) -> list[tuple[Cut, Cut]]:
     return [run] if run[0] < run[1] else []
 
 
+class Comparison:
+    """An attribute of events beside one of documents; all questions that are a join of both share what it comes to."""
+
+    __slots__ = ("attribute", "exactly", "other")
+
+    def __init__(self, attribute: str, other: str, exactly: bool) -> None:
+        self.attribute, self.other, self.exactly = attribute, other, exactly
+
+
+# What an event's value comes to beside those of documents: a sum of SMALLER, EQUAL, LARGER and OTHER (index.py),
+# MISSING if a document lacks the attribute, and UNEVEN if one has several values of it, or none; or what is below.
+MISSING, UNEVEN = 16, 32
+ABSENT_FROM_EVENT, NOTHING_TO_JOIN, UNDECIDED, OUTCOMES = 64, 65, 66, 67
+
+
+def truths_of_join(term: Term, none: bool) -> tuple[bool | None, ...]:
+    """Returns for each outcome of a comparison whether some document, or `none`, is as a term wants it; None where
+    comparing does not tell.
+    """
+    join, wanted = term.literal, term.wanted
+    assert isinstance(join, Join)
+    truths: list[bool | None] = []
+    for outcome in range(OUTCOMES):
+        found: bool | None
+        if outcome >= UNDECIDED or (outcome < ABSENT_FROM_EVENT and outcome & UNEVEN and (join.negated or not wanted)):
+            found = None
+        elif outcome >= ABSENT_FROM_EVENT:
+            found = outcome == ABSENT_FROM_EVENT and not wanted
+        else:
+            fitting = {"=": EQUAL, "<": LARGER, "<=": LARGER | EQUAL, ">": SMALLER, ">=": SMALLER | EQUAL}
+            there = outcome & (SMALLER | EQUAL | LARGER)
+            holds = bool(there & fitting[join.operator])
+            fails = bool(there & ~fitting[join.operator]) or bool(outcome & OTHER)
+            if join.negated:
+                holds, fails = fails, holds
+            found = holds if wanted else fails or bool(outcome & MISSING)
+        truths.append(None if found is None else found != none)
+    return tuple(truths)
+
+
 class EventScreen:
     """The screen of one call: what was asked for each event so far. Documents stand still meanwhile."""
 
@@ -87,7 +141,14 @@ class EventScreen:
             row = event - self._first
             state = EventState(self._joins, _Row(self, row) if table else self._events[row])
             self._states[event] = state
-        return state.holds(self._joins.formula(tag))
+        formula = self._joins.formula(tag)
+        alone = formula.alone
+        if alone is not None:  # most rules: what `EventState.holds` would come to, without the way there
+            outcome = state.comparisons.get(alone.comparison)
+            truth = alone.truths[state.compared(alone.comparison) if outcome is None else outcome]
+            if truth is not None:
+                return truth
+        return state.holds(formula)
 
     def names(self) -> list[str]:
         return self._events.schema.names  # type: ignore[no-any-return]
@@ -145,7 +206,7 @@ class EventState:
         self.index = joins.documents.index
         self._values: dict[str, list[Any] | None] = {}
         self._truths: dict[Question, bool] = {}
-        self._compared: dict[tuple[str, int, bool], tuple[bool, bool, bool, bool]] = {}
+        self.comparisons: dict[Comparison, int] = {}
         self._terms: dict[str, Asked | None] = {}  # by the text of the literal
         self._rows: dict[str, int] = {}  # of literals in `marks`
         self._marks = _NO_MARKS  # bit vectors
@@ -177,12 +238,12 @@ class EventState:
         return known
 
     def _answer(self, question: Question) -> bool:
-        single = question.single
-        if single is not None:
-            found = self._compares(single)
-            if found is not None:
-                self.joins.counts["compared"] += 1
-                return found != question.plan.none
+        comparison = question.comparison
+        if comparison is not None:
+            found = self.comparisons.get(comparison)
+            known = question.truths[self.compared(comparison) if found is None else found]
+            if known is not None:
+                return known
         return (self.deciding(question, any_slot=True) >= 0) != question.plan.none
 
     def deciding(self, question: Question, any_slot: bool = False) -> int:
@@ -214,41 +275,24 @@ class EventState:
 
     # -- one join
 
-    def _compares(self, term: Term) -> bool | None:
-        """Returns whether some document is as a join wants it; None if comparing values does not tell."""
-        join, wanted = term.literal, term.wanted
-        assert isinstance(join, Join)
+    def compared(self, comparison: Comparison) -> int:
+        """Returns what documents have beside the event's value: the place of a truth in `truths_of_join`."""
         index = self.index
-        attribute = index.names[join.other]
-        missing = index.here[attribute] < index.documents
-        values = self.values(join.attribute)
+        values = self.values(comparison.attribute)
         if values is None:  # the join fails with every document
-            return not wanted and index.documents > 0
-        if len(values) != 1 or isinstance(values[0], Mapping):
-            return None
-        if index.uneven[attribute] and (join.negated or not wanted):
-            return None
-        operator = join.operator
-        exactly = operator == "="
-        known = self._compared.get((join.attribute, attribute, exactly))
-        if known is None:
-            known = index.compared(attribute, values[0], exactly)
-            self._compared[join.attribute, attribute, exactly] = known
-        smaller, equal, larger, other = known
-        if operator == "=":
-            holds, fails = equal, smaller or larger
-        elif operator == "<":
-            holds, fails = larger, smaller or equal
-        elif operator == "<=":
-            holds, fails = larger or equal, smaller
-        elif operator == ">":
-            holds, fails = smaller, larger or equal
+            found = ABSENT_FROM_EVENT if index.documents else NOTHING_TO_JOIN
+        elif len(values) != 1 or isinstance(values[0], Mapping):
+            found = UNDECIDED
         else:
-            holds, fails = smaller or equal, larger
-        fails = fails or other
-        if join.negated:
-            holds, fails = fails, holds
-        return holds if wanted else fails or missing
+            attribute = index.names[comparison.other]
+            found = index.compared(attribute, values[0], comparison.exactly)
+            if index.here[attribute] < index.documents:
+                found |= MISSING
+            if index.uneven[attribute]:
+                found |= UNEVEN
+        self.comparisons[comparison] = found
+        self.joins.counts["compared"] += 1
+        return found
 
     # -- searches
 

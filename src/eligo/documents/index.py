@@ -44,6 +44,7 @@ U64 = NDArray[np.uint64]
 
 # Sets of documents that a condition may ask for, and what a term of it says.
 RUNS, PRESENT, MARKED = 0, 1, 2
+SMALLER, EQUAL, LARGER, OTHER = 1, 2, 4, 8  # values of an attribute, beside a given one
 TERM = 6  # numbers of a term: attribute, what it asks, negated, wanted, its first run, behind its last run
 
 _FIELDS = ("kind", "key", "rest", "slot", "following", "first", "blocks", "count", "directory", "sizes", "present",
@@ -211,8 +212,8 @@ def cell_at(h, attribute, place):
 
 @kernel
 def compare_all(h, attribute, kind, key, rest, text, exactly):
-    """Whether an attribute has values of the kind of a given one that are smaller (1), equal (2), larger (4), and some
-    of another kind (8); the sum of these. Not `exactly`: equal ones count if they are the smallest or the largest.
+    """Whether an attribute has values of the kind of a given one that are SMALLER, EQUAL, LARGER, and some of an OTHER
+    kind; the sum of these. Not `exactly`: equal ones count if they are the smallest or the largest.
     """
     blocks = h.sizes[attribute]
     if blocks == 0:
@@ -223,7 +224,7 @@ def compare_all(h, attribute, kind, key, rest, text, exactly):
     high = np.int64(h.blocks[last, h.count[last] - 1])
     found = 0
     if h.kind[low] != kind or h.kind[high] != kind or (kind == BOOLEAN and h.key[high] == OBJECT):
-        found = 8
+        found = OTHER
         limit = np.array((kind, -0x8000000000000000, -0x8000000000000000, 0, 0), np.int64)
         place = place_of(h, attribute, limit, text, np.int64(-1))
         low = cell_at(h, attribute, place)
@@ -236,15 +237,15 @@ def compare_all(h, attribute, kind, key, rest, text, exactly):
         high = cell_at(h, attribute, end - 1)
     least, most = compare(h, low, bound, text), compare(h, high, bound, text)
     if least < 0:
-        found |= 1
+        found |= SMALLER
     if most > 0:
-        found |= 4
+        found |= LARGER
     if least == 0 or most == 0:
-        found |= 2
+        found |= EQUAL
     elif exactly and least < 0 and most > 0:
         cell = cell_at(h, attribute, place_of(h, attribute, bound, text, np.int64(-1)))
         if compare(h, cell, bound, text) == 0:
-            found |= 2
+            found |= EQUAL
     return found
 
 
@@ -417,9 +418,6 @@ def search_common(h, terms, marks, alive):
 
 _NO_BOUNDS: I64 = np.zeros((0, 5), np.int64)
 _NO_BYTES: NDArray[np.uint8] = np.zeros(0, np.uint8)
-_COMPARED: list[tuple[bool, bool, bool, bool]] = [
-    (bool(n & 1), bool(n & 2), bool(n & 4), bool(n & 8)) for n in range(16)
-]
 
 
 class Runs:
@@ -551,15 +549,14 @@ class DocumentIndex:
         places = np.empty(len(runs.bounds), np.int64)
         return int(locate(self.handle, attribute, runs.bounds, runs.text, places)), places
 
-    def compared(self, attribute: int, value: Any, exactly: bool) -> tuple[bool, bool, bool, bool]:
-        """Returns whether an attribute has values of the kind of a given one that are smaller, equal, and larger, and
-        values of another kind. Not `exactly`: an equal one counts if it is the smallest or the largest of all, which
-        takes no search.
+    def compared(self, attribute: int, value: Any, exactly: bool) -> int:
+        """Returns what values an attribute has: the sum of SMALLER, EQUAL and LARGER ones of the kind of a given value,
+        and of OTHER kinds. Not `exactly`: an equal one counts if it is the smallest or the largest of all, which takes
+        no search.
         """
         kind, key, rest, raw = key_of(value)
         text = np.frombuffer(raw, np.uint8) if raw else _NO_BYTES
-        found = compare_all(self.handle, attribute, kind, key, rest, text, exactly)
-        return _COMPARED[int(found)]
+        return int(compare_all(self.handle, attribute, kind, key, rest, text, exactly))
 
     def slots_in(self, attribute: int, runs: Runs) -> I64:
         """Returns the slots of the documents with a value in a set, one for each such value, by value."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.events import EventBuffer
 from eligo.documents.documents import Document, Documents
-from eligo.documents.event_state import Asked, EventState
+from eligo.documents.event_state import Asked, Comparison, EventState, truths_of_join
 from eligo.documents.index import MARKED, U64, Runs
 from eligo.documents.values import run_keys, show
 from eligo.engine import Engine
@@ -47,16 +47,20 @@ _REMEMBERED = 64 << 20  # bytes of bit vectors of constant terms
 class Question:
     """A quantified expression over one owner's documents, or over all."""
 
-    __slots__ = ("conditions", "constants", "node", "owner", "plan", "single")
+    __slots__ = ("comparison", "conditions", "constants", "node", "owner", "plan", "truths")
 
-    def __init__(self, node: Quantified, owner: str) -> None:
+    def __init__(self, node: Quantified, owner: str, comparisons: dict[tuple[str, str, bool], Comparison]) -> None:
         self.node, self.owner, self.plan = node, owner, plan(node)
         self.conditions = _names(node.body)
         searches = self.plan.searches
-        self.single: Term | None = None  # a join that is all there is
+        self.comparison: Comparison | None = None  # of the join that is all there is
+        self.truths: tuple[bool | None, ...] = ()  # by what the comparison comes to
         if searches and len(searches) == 1 and not searches[0].conditions and len(searches[0].terms) == 1:
             term = searches[0].terms[0]
-            self.single = term if isinstance(term.literal, Join) and not node.received else None
+            if isinstance(join := term.literal, Join) and not node.received:
+                key = (join.attribute, join.other, join.operator == "=")
+                self.comparison = comparisons.setdefault(key, Comparison(*key))
+                self.truths = truths_of_join(term, self.plan.none)
         self.constants: dict[str, Runs] = {}
 
     def runs(self, key: str, predicate: Predicate) -> Runs:
@@ -67,15 +71,17 @@ class Question:
 
 
 class Formula:
-    """What is left to ask for some rules: a formula of questions."""
+    """What is left to ask for some rules: a formula of questions. `alone` is its question, if that is a single join."""
 
-    __slots__ = ("attributes", "needed", "questions", "root", "simple")
+    __slots__ = ("alone", "attributes", "needed", "questions", "root", "simple")
 
     def __init__(self, root: Node, questions: tuple[Question, ...], needed: tuple[Needed, ...]) -> None:
         self.root, self.questions, self.needed = root, questions, needed
         factors = root.children if isinstance(root, And) else (root,)
         self.simple = all(isinstance(factor, Quantified) for factor in factors)
         self.attributes = event_attributes(root)
+        single = self.simple and len(questions) == 1 and not needed and questions[0].comparison is not None
+        self.alone = questions[0] if single else None
 
 
 class Needed:
@@ -101,6 +107,7 @@ class Joins:
         self.counts: Counter[str] = Counter()  # how questions were answered
         self._formulas: dict[str, Formula] = {}  # by the text of a residual
         self._questions: dict[tuple[str, str], Question] = {}  # by text and owner
+        self._comparisons: dict[tuple[str, str, bool], Comparison] = {}  # by attributes, and whether equality is asked
         self._needed: dict[str, Needed] = {}  # by text
         self._waiting: Engine | None = None  # rules that wait for a document that is as a Needed wants it
         self._waiters: dict[int, Needed] = {}
@@ -146,13 +153,13 @@ class Joins:
         with self._lock:
             known = self._questions.get(key)
             if known is None:
-                known = self._questions[key] = Question(node, whose)
+                known = self._questions[key] = Question(node, whose, self._comparisons)
         return known
 
     def forget(self) -> None:
         """Start over with no question known: those that rules still have come back when they are asked."""
         with self._lock:
-            self._formulas, self._questions, self._needed = {}, {}, {}
+            self._formulas, self._questions, self._needed, self._comparisons = {}, {}, {}, {}
             self._waiting, self._waiters = None, {}
 
     @property
@@ -167,7 +174,7 @@ class Joins:
 
     def explained(self, event: Mapping[str, Any], node: Quantified, owner: str) -> tuple[bool, str]:
         """Returns the truth of a quantifier and the document that decides it; documents stand still."""
-        question, documents = Question(canonical(node), owner), self.documents
+        question, documents = Question(canonical(node), owner, {}), self.documents
         slot = EventState(self, event).deciding(question)
         total = len(documents.received(owner)) if node.received else len(documents)
         every = f"{total:,} document{'s' * (total != 1)}" + (" received" if node.received else "")
@@ -197,7 +204,7 @@ class Joins:
     def _look_for(self, needed: Needed) -> None:
         if needed.question is None:
             body = needed.root
-            needed.question = Question(Quantified("exists", "d", _of_document(body)), "")
+            needed.question = Question(Quantified("exists", "d", _of_document(body)), "", {})
         found = EventState(self, {}).deciding(needed.question)
         needed.slot, needed.number = found, self.documents.number(found) if found >= 0 else -1
         if found < 0:
