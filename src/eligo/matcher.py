@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from os import PathLike
@@ -273,7 +274,13 @@ class Matcher:
             try:
                 if outside:
                     gate.enter(me)
-                return self.engine.rules.view.asking(EventScreen(joins)).ids(event, self._buffer(), tags, limit)
+                view, screen, buffer = self.engine.rules.view, EventScreen(joins), self._buffer()
+                if tags is None and limit is None and isinstance(event, dict):
+                    joins.phases.measure(view, event, buffer)
+                    if joins.phases.none_can_match(view, event, screen):
+                        view.check(event, buffer)
+                        return []
+                return view.asking(screen).ids(event, buffer, tags, limit)
             finally:
                 if outside:
                     gate.inside.discard(me)
@@ -452,7 +459,8 @@ class Matcher:
 
         Equal predicates are one, except with an index that changes in place: there each is counted wherever it stands.
         """
-        return collect(self.engine.rules, self.index, self.evaluator)
+        figures = collect(self.engine.rules, self.index, self.evaluator)
+        return figures if self._joins is None else replace(figures, notes={**figures.notes, **self._joins.notes()})
 
     # -- files
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from threading import get_ident
@@ -154,8 +155,7 @@ class Documents:
         before = Keep(1_000_000) if state is None else Keep(state.count, state.age, state.at)
         self._begin(before if keep is None else keep)
         with self.lock, self.gate:
-            if state is not None:
-                self._newest = state.newest
+            self._newest = found.newest
             # Numbers ascend: what came alone between two tables is put in place between them.
             singles, done = sorted(found.single), 0
             for numbers, table in found.living_tables():
@@ -247,7 +247,8 @@ class Documents:
     def _remove(self, slots: list[int]) -> None:
         if slots:
             numbers = self._sequence[slots].tolist()
-            with self._written(durable.REMOVE, lambda: durable.remove_payload(numbers)), self.gate, uninterrupted():
+            payload = partial(durable.remove_payload, numbers, self._newest)
+            with self._written(durable.REMOVE, payload), self.gate, uninterrupted():
                 for slot in slots:
                     self._drop(slot)
             self._shorten()

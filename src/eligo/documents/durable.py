@@ -3,7 +3,7 @@
     STATE     what is kept, the number of the next document, the latest time; where it changes, and at the start
     ADD       documents: number, owners that it was delivered to, bytes
     TABLE     documents: numbers, and an Arrow stream with a row for each
-    REMOVE    numbers
+    REMOVE    numbers, and the latest time so far, which may have been that of one of them
 
 What a count or an age lets go is not written down: it follows from what came. Replaying is folding: documents that came
 and went cost nothing, and the rest is put in place at once. When a journal is much longer than what it comes to, it is
@@ -43,7 +43,7 @@ _WORTH: Final = 64 << 20  # bytes that nobody writes anew for
 Added = tuple[int, tuple[str, ...], bytes]  # number, owners, bytes
 _encode = msgspec.msgpack.Encoder().encode
 _added = msgspec.msgpack.Decoder(list[Added]).decode
-_numbers = msgspec.msgpack.Decoder(list[int]).decode
+_removed = msgspec.msgpack.Decoder(tuple[list[int], int]).decode
 _table = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
 
 
@@ -72,8 +72,8 @@ def table_payload(numbers: I64, table: pa.Table) -> bytes:
     return _encode((np.ascontiguousarray(numbers, np.int64).tobytes(), sink.getvalue().to_pybytes()))
 
 
-def remove_payload(numbers: Iterable[int]) -> bytes:
-    return _encode(list(numbers))
+def remove_payload(numbers: Sequence[int], newest: int) -> bytes:
+    return _encode((numbers, newest))
 
 
 def write(documents: Documents, path: Path) -> None:
@@ -118,7 +118,8 @@ class Folded:
         self.state: State | None = None
         self.single: dict[int, Added] = {}
         self.tables: list[tuple[I64, pa.Table, Any]] = []  # numbers, rows, which of them are there
-        self.next, self._left = 0, 0
+        self.next, self.newest = 0, -(2**63)
+        self._left = 0
         try:
             for kind, payload in records:
                 self._take(kind, payload, source)
@@ -133,7 +134,7 @@ class Folded:
         if kind == STATE:
             self._expire()
             self.state = msgspec.msgpack.decode(payload, type=State)
-            self.next = max(self.next, self.state.next)
+            self.next, self.newest = max(self.next, self.state.next), max(self.newest, self.state.newest)
         elif kind == ADD:
             for one in _added(payload):
                 self.single[one[0]] = one
@@ -141,13 +142,15 @@ class Folded:
                 self._left += 1
         elif kind == TABLE:
             raw, stream = _table(payload)
-            numbers = np.frombuffer(raw, np.int64)
-            self.tables.append((numbers, pa.ipc.open_stream(stream).read_all(), np.ones(len(numbers), np.bool_)))
-            self.next = max(self.next, int(numbers[-1]) + 1)
-            self._left += len(numbers)
+            given = np.frombuffer(raw, np.int64)
+            self.tables.append((given, pa.ipc.open_stream(stream).read_all(), np.ones(len(given), np.bool_)))
+            self.next = max(self.next, int(given[-1]) + 1)
+            self._left += len(given)
         elif kind == REMOVE:
             self._expire()
-            for number in _numbers(payload):
+            numbers, newest = _removed(payload)
+            self.newest = max(self.newest, newest)
+            for number in numbers:
                 self._remove(number)
         else:
             raise JournalError(f"{source}: has a change of kind {kind}, written by a newer eligo; upgrade this one")

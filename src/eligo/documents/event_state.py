@@ -125,14 +125,22 @@ class EventScreen:
     def __init__(self, joins: Joins) -> None:
         self._joins = joins
         self._first = 0
-        self._events: Any = ()
+        self._events: Any = None
         self._columns: dict[str, list[Any]] = {}
         self._states: dict[int, EventState] = {}
 
     def begin(self, first: int, events: Any) -> None:
-        if events is not self._events or first != self._first:
+        known = self._events
+        same = len(known) == 1 == len(events) and known[0] is events[0] if isinstance(known, list) else known is events
+        if not same or first != self._first:
             self._first, self._events = first, events
             self._columns, self._states = {}, {}
+
+    def state(self, event: Mapping[str, Any]) -> EventState:
+        """What is asked for one event, before a view begins with it."""
+        self.begin(0, [event])
+        state = self._states[0] = EventState(self._joins, event)
+        return state
 
     def holds(self, event: int, tag: str) -> bool:
         state = self._states.get(event)

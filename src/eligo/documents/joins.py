@@ -22,6 +22,7 @@ from eligo.compile.events import EventBuffer
 from eligo.documents.documents import Document, Documents
 from eligo.documents.event_state import Asked, Comparison, EventState, truths_of_join
 from eligo.documents.index import MARKED, U64, Runs
+from eligo.documents.phases import Phases
 from eligo.documents.values import run_keys, show
 from eligo.engine import Engine
 from eligo.language.quantified import (
@@ -116,6 +117,7 @@ class Joins:
         self._patterns: dict[tuple[str, int], NDArray[np.bool_]] = {}
         self._bits: dict[str, U64] = {}  # of constant terms, by text
         self._bits_of = -1  # state of the documents
+        self.phases = Phases(self)
         documents.listen(self._arrived)
 
     # -- rules
@@ -188,6 +190,17 @@ class Joins:
         does = "does" if node.quantifier == "exists" else "does not"
         described = f"document {documents.number(slot):,} {does}" + (f": {', '.join(parts)}" if parts else "")
         return (node.quantifier == "exists") != node.negated, described
+
+    def notes(self) -> dict[str, object]:
+        """What `stats` should say."""
+        phases = self.phases
+        return {
+            "documents": len(self.documents),
+            "questions": self.questions,
+            "phase first": f"{phases.fixed or phases.first}: {'fixed' if phases.fixed else phases.reason}",
+            "waiting for a document": len(self._waiters),
+            **{f"questions {how}": count for how, count in sorted(self.counts.items())},
+        }
 
     # -- pre-filtering
 

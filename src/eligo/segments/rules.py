@@ -163,6 +163,13 @@ class View(ABC):
         """What rules have to ask of documents."""
         return self.hidden_tags(JOINED)
 
+    def all_joins(self, most: int) -> set[str] | None:
+        """The same, if every rule has something to ask, and at most so much is asked; else None."""
+        return None
+
+    def check(self, event: Any, buffer: EventBuffer) -> None:  # noqa: B027, who gives `all_joins` has it
+        """Refuse an event that cannot be matched."""
+
 
 class Rules(ABC):
     """The rules of one matcher. Methods that change something are called with `lock` held."""
