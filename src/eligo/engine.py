@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -28,12 +28,22 @@ from eligo.segments.rules import Rules
 Absent = Literal["fails", "classical"]
 
 
+class JoinTable(Protocol):
+    """What rules ask of documents (documents/joins.py)."""
+
+    prefiltering: bool  # rules that no document can satisfy are passed over; to be turned off by who measures that
+
+    def prepare(self, text: str, residual: Residual | None = None) -> None:
+        """Have documents ready for what a rule asks, before the rule is there."""
+
+
 class Engine:
     """A set of rules and how it is searched. All arguments are checked here, for whoever makes one."""
 
     rules: Rules
     loader: Loader
     journal: ChangeJournal | None = None  # where changes are kept before they are made
+    joins: JoinTable | None = None  # None: rules with quantifiers are refused
 
     def __init__(
         self,
@@ -59,9 +69,10 @@ class Engine:
         self.rules = rules
         self.loader = Loader(rules, self.limits)
 
-    def allow_joins(self, prepare: Callable[[str, Residual], object]) -> None:
-        """Take rules with quantifiers from now on; `prepare` gets what each asks of documents before it is there."""
-        self.loader.refused, self.loader.prepare = None, prepare
+    def allow_joins(self, joins: JoinTable) -> None:
+        """Take rules with quantifiers from now on."""
+        self.joins = joins
+        self.loader.refused, self.loader.prepare = None, joins.prepare
 
     def keep_changes(self, journal: ChangeJournal) -> None:
         """Keep every change in a journal, before it is made, from now on."""

@@ -88,7 +88,7 @@ class Matcher:
             if not isinstance(documents, Documents):
                 raise OptionError(f"documents is an eligo.Documents, not {shown(documents)}")
             self._joins = Joins(documents, engine.rules)
-            engine.allow_joins(self._joins.prepare)
+            engine.allow_joins(self._joins)
         if engine.rules.count:
             engine.loader.owned = bool(engine.rules.view.hidden_tags(OWNER))
         for tag in engine.rules.view.joins() if engine.rules.count else ():

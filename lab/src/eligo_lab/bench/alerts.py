@@ -51,9 +51,17 @@ class Alerts:
     documents: I64
     events: I64
 
-    def texts(self, quantified: bool = True) -> list[str]:
-        """The rules, or what they say of the event alone."""
-        return [text(rule, quantified) for rule in self.rules.tolist()]
+    def texts(self) -> list[str]:
+        """The rules."""
+        return [f"{of_event(rule)} and {question(rule)}" for rule in self.rules.tolist()]
+
+    def plain_texts(self) -> list[str]:
+        """What rules say of the event alone."""
+        return [of_event(rule) for rule in self.rules.tolist()]
+
+    def questions(self) -> list[str]:
+        """What rules ask of documents."""
+        return [question(rule) for rule in self.rules.tolist()]
 
     def table(self) -> pa.Table:
         """The documents."""
@@ -82,12 +90,14 @@ def as_dict(codes: list[int]) -> dict[str, Any]:
     }
 
 
-def text(rule: list[int], quantified: bool = True) -> str:
-    """A rule as people write it."""
+def of_event(rule: list[int]) -> str:
+    """What a rule says of the event alone."""
     low = rule[R_LOW]
-    alone = f"category = 'c{rule[R_CATEGORY]}' and price between {low} and {low + WIDTH}"
-    if not quantified:
-        return alone
+    return f"category = 'c{rule[R_CATEGORY]}' and price between {low} and {low + WIDTH}"
+
+
+def question(rule: list[int]) -> str:
+    """What a rule asks of documents."""
     parts = []
     for at in (R_JOINS, R_JOINS + 3):
         own, operator, other = rule[at : at + 3]
@@ -97,7 +107,7 @@ def text(rule: list[int], quantified: bool = True) -> str:
         parts.append(f"d.category = 'c{rule[R_OF]}'")
     if rule[R_ABOVE] >= 0:
         parts.append(f"d.price > {rule[R_ABOVE]}")
-    return f"{alone} and {QUANTIFIERS[rule[R_QUANTIFIER]]} d ({' and '.join(parts)})"
+    return f"{QUANTIFIERS[rule[R_QUANTIFIER]]} d ({' and '.join(parts)})"
 
 
 def draw(rules: int, documents: int, events: int, seed: int, form: str = "one", impossible: float = 0.0) -> Alerts:

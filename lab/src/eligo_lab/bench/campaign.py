@@ -12,7 +12,7 @@ from typing import Any
 from eligo.errors import OptionError
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
-from eligo_lab.bench import harness, mixing, replacing, results, stabbing
+from eligo_lab.bench import harness, joining, mixing, replacing, results, stabbing
 from eligo_lab.bench.contenders.base import UnfitError
 from eligo_lab.bench.experiment import Experiment, Point
 from eligo_lab.bench.experiments import EXPERIMENTS
@@ -74,7 +74,8 @@ def missing(experiment: Experiment, wish: Wish | None = None) -> tuple[dict[str,
     left_out = dict.fromkeys(gone, "no such index yet")
     left_out |= {f"evaluator {name}": "no such evaluator yet" for name in without}
     workloads = {point.workload or experiment.workload for point in experiment.points()}
-    unknown = [] if experiment.method == "stab" else sorted(workloads - set(WORKLOADS))  # that draws its own
+    own = experiment.method in ("stab", "join")  # these draw what they need
+    unknown = [] if own else sorted(workloads - set(WORKLOADS))
     blocked = experiment.needs
     if not blocked and unknown:
         blocked = f"the workload {', '.join(unknown)}"
@@ -91,6 +92,8 @@ def _contenders(experiment: Experiment) -> Iterable[str]:
     """Who can take part in it."""
     if experiment.method == "stab":
         return stabbing.structures()
+    if experiment.method == "join":
+        return ()
     beside = {"build": (KEPT,), "evaluations": YARDSTICKS}.get(experiment.measure, ())
     return [*INDEXES.all(), *beside]
 
@@ -101,6 +104,8 @@ def task_of(experiment: Experiment, point: Point, wish: Wish) -> Task:
     parameters = {**experiment.fixed, **point.parameters, **(wish.parameters or {})}
     rules, events = int(parameters.pop("rules", 100_000)), int(parameters.pop("events", 1_000))
     absent = str(parameters.pop("absent", "fails"))
+    if "documents" in parameters and "documents" not in (wish.parameters or {}):
+        parameters["documents"] = scaled(int(parameters["documents"]), wish.scale, 1_000)
     indexes = wish.indexes or tuple(name for name in experiment.indexes if name not in left_out)
     inserts = min(wish.inserts, rules) if experiment.measure in ("match", "build", "insert") else 0
     evaluators = wish.evaluators or tuple(n for n in experiment.evaluators if f"evaluator {n}" not in left_out)
@@ -199,12 +204,14 @@ def _tasks(experiment: Experiment, wish: Wish) -> Iterable[tuple[Point, Task]]:
         seen.append(task)
         if experiment.vary == "rules":
             point = replace(point, x=task.rules, label=f"{task.rules:,}")
+        elif experiment.vary == "rules, documents":
+            point = replace(point, label=f"{task.rules:,}, {task.parameters['documents']:,}")
         yield point, task
 
 
 def run(task: Task, progress: Progress) -> list[dict[str, Any]]:
     """The figures of a task: one point, or as many as its method has along the axis, each with label and x."""
-    methods = {"replace": replacing.run, "mix": mixing.run, "stab": stabbing.run}
+    methods = {"replace": replacing.run, "mix": mixing.run, "stab": stabbing.run, "join": joining.run}
     if task.method in methods:
         return methods[task.method](task, progress)
     return [harness.run(task, progress)]

@@ -10,7 +10,8 @@
     across     the option that is along the axis, the points being lines; "": points along it, contenders being lines
     method     how it is measured. compare: everyone on the same work (harness.py); replace: rules of one workload by
                those of another, one by one (replacing.py); mix: updates among matches (mixing.py); stab: intervals
-               and points of one attribute, `indexes` being structures for these (stabbing.py)
+               and points of one attribute, `indexes` being structures for these (stabbing.py); join: rules that ask
+               about documents (joining.py)
     other      of replace: parameters of the second workload, where they differ
     orders     by label of a point: the order that the paper found, best first, or several of them; OTHERS are all that
                it does not name
@@ -62,7 +63,7 @@ class Experiment:
     subject: tuple[str, ...] = ()
     needs: str = ""
     orders: dict[str, Order | tuple[Order, ...]] = field(default_factory=dict)
-    limits: dict[str, float] = field(default_factory=dict)  # what has to be kept: build_s, bytes
+    limits: dict[str, float] = field(default_factory=dict)  # what has to be kept: build_s, bytes; of join: GOALS
     options: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     across: str = ""
     method: str = "compare"

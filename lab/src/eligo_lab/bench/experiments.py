@@ -341,6 +341,28 @@ _PROFILES = [
     ),
 ]  # fmt: skip
 
+CROWDS = tuple(
+    Point(f"{rules:,}, {documents:,}", x, {"rules": rules, "documents": documents})
+    for x, (documents, rules) in enumerate((d, n) for d in (10 * K, 100 * K, M) for n in (K, 10 * K, 100 * K))
+)
+DOCUMENT_COSTS = {"publish": 3.0, "load_s": 10.0, "bytes": 100.0}
+
+
+def joins(name: str, title: str, fixed: Parameters, values: tuple[Point, ...], **line: Any) -> Experiment:
+    """Rules that ask about documents, by how many there are of both."""
+    fixed = {"events": 200, **fixed}
+    return Experiment(f"profiles/{name}", title, "alerts", fixed, "rules, documents", values, method="join", **line)
+
+
+_JOINS = [
+    joins("joins", "rules with one join, by number of rules and documents", {"form": "one"}, CROWDS,
+          limits={"all": 1_000.0, "plain": 3.0, **DOCUMENT_COSTS}),
+    joins("two-joins", "rules with two joins and a constant, by number of rules and documents", {"form": "two"}, CROWDS,
+          limits={"all": 200.0, **DOCUMENT_COSTS}),
+    joins("prefilter", "pre-filtering, where no document satisfies nine rules in ten",
+          {"form": "two", "impossible": 0.9}, CROWDS[1::3], limits={"unfiltered": 5.0}),
+]  # fmt: skip
+
 UNIFORM_ORDER = ("k-index", "propagation", "counting", "scan")  # the BE-Tree paper §7.3.2 and §8
 ZIPF_ORDER = ("propagation", "k-index", "counting")  # and scan before the last two "in some cases"
 
@@ -357,4 +379,4 @@ _OWN = [
     ),
 ]  # fmt: skip
 
-EXPERIMENTS = {e.name: e for e in (*_OWN, *_BE_TREE, *_PS_TREE, *_COMPLEX, *_SHARING, *_PROFILES)}
+EXPERIMENTS = {e.name: e for e in (*_OWN, *_BE_TREE, *_PS_TREE, *_COMPLEX, *_SHARING, *_PROFILES, *_JOINS)}

@@ -9,6 +9,7 @@ from typing import Any
 from eligo_lab.bench.changes import mixed, replaced
 from eligo_lab.bench.counts import counted
 from eligo_lab.bench.experiment import OTHERS
+from eligo_lab.bench.join_tables import joined
 from eligo_lab.bench.structures import stabbed
 from eligo_lab.bench.tables import (
     Table,
@@ -28,7 +29,7 @@ from eligo_lab.bench.tables import (
 
 RIVALS = ("counting", "k-index", "propagation", "gryphon")  # of the BE-Tree paper; others are beyond its comparison
 COSTS = ("build", "memory")  # what an experiment shows when it is not about time of an event
-BY_METHOD = {"replace": replaced, "mix": mixed, "stab": stabbed}
+BY_METHOD = {"replace": replaced, "mix": mixed, "stab": stabbed, "join": joined}
 
 
 def verdict(experiment: dict[str, Any]) -> Iterator[Table]:
