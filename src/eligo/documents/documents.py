@@ -358,8 +358,13 @@ class Documents:
             for owner in owners:
                 self._received.setdefault(owner, array("q")).extend((number, slot))
         self._enter(slots, np.array([number for number, _, _ in added], np.int64))
-        for name, some in values.items():
-            self.index.put_many(self.index.names[name], slots.tolist(), some)
+        names = self.index.names
+        if len(added) < _MANY:
+            for i, slot in enumerate(slots.tolist()):
+                self.index.put_document(slot, [(names[name], some[i]) for name, some in values.items()])
+        else:
+            for name, some in values.items():
+                self.index.put_many(names[name], slots.tolist(), some)
         if self.keep.age is not None:
             self._newest = max(self._newest, *map(self._time_of, known))
         if len(added) < _MANY:

@@ -14,30 +14,23 @@ A bit vector of a term is made once for an event, and that of a constant term on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I64
+from eligo.compile.compiled import I32, I64
 from eligo.documents.columns import column_values
-from eligo.documents.index import (
-    EQUAL,
-    LARGER,
-    MARKED,
-    OTHER,
-    PRESENT,
-    RUNS,
-    SMALLER,
-    TERM,
-    U64,
-    Runs,
-    search_common,
-    search_led,
-    search_listed,
+from eligo.documents.comparisons import (
+    ABSENT_FROM_EVENT,
+    NOTHING_TO_JOIN,
+    UNDECIDED,
+    UNKNOWN,
+    WANTED,
 )
+from eligo.documents.index import MARKED, PRESENT, RUNS, TERM, U64, Runs, search_common, search_led, search_listed
 from eligo.documents.values import plain, run_keys
 from eligo.language.quantified import Search, Term, set_of, term_of, with_truths
 from eligo.language.ranges import Range
@@ -79,46 +72,6 @@ def join_runs(operator: str, value: Any) -> list[tuple[Cut, Cut]]:
     return [run] if run[0] < run[1] else []
 
 
-class Comparison:
-    """An attribute of events beside one of documents; all questions that are a join of both share what it comes to."""
-
-    __slots__ = ("attribute", "exactly", "other")
-
-    def __init__(self, attribute: str, other: str, exactly: bool) -> None:
-        self.attribute, self.other, self.exactly = attribute, other, exactly
-
-
-# What an event's value comes to beside those of documents: a sum of SMALLER, EQUAL, LARGER and OTHER (index.py),
-# MISSING if a document lacks the attribute, and UNEVEN if one has several values of it, or none; or what is below.
-MISSING, UNEVEN = 16, 32
-ABSENT_FROM_EVENT, NOTHING_TO_JOIN, UNDECIDED, OUTCOMES = 64, 65, 66, 67
-
-
-def truths_of_join(term: Term, none: bool) -> tuple[bool | None, ...]:
-    """Returns for each outcome of a comparison whether some document, or `none`, is as a term wants it; None where
-    comparing does not tell.
-    """
-    join, wanted = term.literal, term.wanted
-    assert isinstance(join, Join)
-    truths: list[bool | None] = []
-    for outcome in range(OUTCOMES):
-        found: bool | None
-        if outcome >= UNDECIDED or (outcome < ABSENT_FROM_EVENT and outcome & UNEVEN and (join.negated or not wanted)):
-            found = None
-        elif outcome >= ABSENT_FROM_EVENT:
-            found = outcome == ABSENT_FROM_EVENT and not wanted
-        else:
-            fitting = {"=": EQUAL, "<": LARGER, "<=": LARGER | EQUAL, ">": SMALLER, ">=": SMALLER | EQUAL}
-            there = outcome & (SMALLER | EQUAL | LARGER)
-            holds = bool(there & fitting[join.operator])
-            fails = bool(there & ~fitting[join.operator]) or bool(outcome & OTHER)
-            if join.negated:
-                holds, fails = fails, holds
-            found = holds if wanted else fails or bool(outcome & MISSING)
-        truths.append(None if found is None else found != none)
-    return tuple(truths)
-
-
 class EventScreen:
     """The screen of one call: what was asked for each event so far. Documents stand still meanwhile."""
 
@@ -143,20 +96,20 @@ class EventScreen:
         return state
 
     def holds(self, event: int, tag: str) -> bool:
+        return self._state(event).holds(self._joins.formula(tag))
+
+    def compared(self, event: int, tags: list[str], which: I32) -> NDArray[np.int8]:
+        decided = self._joins.comparisons.of(tags, self._joins.formula)
+        return decided.truths(which, self._state(event).compared)
+
+    def _state(self, event: int) -> EventState:
         state = self._states.get(event)
         if state is None:
             table = isinstance(self._events, pa.Table | pa.RecordBatch)
             row = event - self._first
             state = EventState(self._joins, _Row(self, row) if table else self._events[row])
             self._states[event] = state
-        formula = self._joins.formula(tag)
-        alone = formula.alone
-        if alone is not None:  # most rules: what `EventState.holds` would come to, without the way there
-            outcome = state.comparisons.get(alone.comparison)
-            truth = alone.truths[state.compared(alone.comparison) if outcome is None else outcome]
-            if truth is not None:
-                return truth
-        return state.holds(formula)
+        return state
 
     def names(self) -> list[str]:
         return self._events.schema.names  # type: ignore[no-any-return]
@@ -214,7 +167,7 @@ class EventState:
         self.index = joins.documents.index
         self._values: dict[str, list[Any] | None] = {}
         self._truths: dict[Question, bool] = {}
-        self.comparisons: dict[Comparison, int] = {}
+        self._outcomes: I64 = np.full(joins.comparisons.count, UNKNOWN, np.int64)  # by number of a comparison
         self._terms: dict[str, Asked | None] = {}  # by the text of the literal
         self._rows: dict[str, int] = {}  # of literals in `marks`
         self._marks = _NO_MARKS  # bit vectors
@@ -248,8 +201,10 @@ class EventState:
     def _answer(self, question: Question) -> bool:
         comparison = question.comparison
         if comparison is not None:
-            found = self.comparisons.get(comparison)
-            known = question.truths[self.compared(comparison) if found is None else found]
+            outcomes = self.compared(False)
+            if outcomes[comparison.number] < 0:
+                self._compare((comparison.number,))
+            known = question.truths[outcomes[comparison.number]]
             if known is not None:
                 return known
         return (self.deciding(question, any_slot=True) >= 0) != question.plan.none
@@ -283,24 +238,32 @@ class EventState:
 
     # -- one join
 
-    def compared(self, comparison: Comparison) -> int:
-        """Returns what documents have beside the event's value: the place of a truth in `truths_of_join`."""
-        index = self.index
-        values = self.values(comparison.attribute)
-        if values is None:  # the join fails with every document
-            found = ABSENT_FROM_EVENT if index.documents else NOTHING_TO_JOIN
-        elif len(values) != 1 or isinstance(values[0], Mapping):
-            found = UNDECIDED
-        else:
-            attribute = index.names[comparison.other]
-            found = index.compared(attribute, values[0], comparison.exactly)
-            if index.here[attribute] < index.documents:
-                found |= MISSING
-            if index.uneven[attribute]:
-                found |= UNEVEN
-        self.comparisons[comparison] = found
-        self.joins.counts["compared"] += 1
-        return found
+    def compared(self, wanted: bool) -> I64:
+        """Returns what comparisons come to for this event, by number; `wanted`: those that are WANTED are made."""
+        count = self.joins.comparisons.count
+        if count > len(self._outcomes):  # of rules that came meanwhile
+            more = np.full(count - len(self._outcomes), UNKNOWN, np.int64)
+            self._outcomes = np.concatenate((self._outcomes, more))
+        if wanted:
+            self._compare([i for i, outcome in enumerate(self._outcomes.tolist()) if outcome == WANTED])
+        return self._outcomes
+
+    def _compare(self, numbers: Sequence[int]) -> None:
+        """Makes comparisons."""
+        joins, index, outcomes = self.joins, self.index, self._outcomes
+        joins.counts["compared"] += len(numbers)
+        asked = []
+        for number in numbers:
+            one = joins.comparisons.all[number]
+            values = self.values(one.attribute)
+            if values is None:  # the join fails with every document
+                outcomes[number] = ABSENT_FROM_EVENT if index.documents else NOTHING_TO_JOIN
+            elif len(values) != 1 or isinstance(values[0], dict):
+                outcomes[number] = UNDECIDED
+            else:
+                asked.append((number, one.other, one.exactly, values[0]))
+        if asked:
+            index.compared(asked, outcomes)
 
     # -- searches
 

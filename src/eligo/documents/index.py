@@ -21,7 +21,7 @@ vectors of Index Structures and Algorithms for Efficient Profile Matching, §4.2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,9 @@ U64 = NDArray[np.uint64]
 
 # Sets of documents that a condition may ask for, and what a term of it says.
 RUNS, PRESENT, MARKED = 0, 1, 2
-SMALLER, EQUAL, LARGER, OTHER = 1, 2, 4, 8  # values of an attribute, beside a given one
+# What documents have beside a value: the sum of smaller, equal and larger values of its kind, values of another kind,
+# documents without the attribute, and documents with several values of it, or none.
+SMALLER, EQUAL, LARGER, OTHER, MISSING, UNEVEN = 1, 2, 4, 8, 16, 32
 TERM = 6  # numbers of a term: attribute, what it asks, negated, wanted, its first run, behind its last run
 
 _FIELDS = ("kind", "key", "rest", "slot", "following", "first", "blocks", "count", "directory", "sizes", "present",
@@ -118,11 +120,10 @@ def bound_of(h, cell, bound):
         bound[2], bound[3], bound[4] = 0, h.begin[h.rest[cell]], h.end[h.rest[cell]]
 
 
-@kernel
-def insert_cell(h, attribute, cell, free_block):
-    """Puts a cell into the order; returns whether `free_block` was taken."""
+@inline
+def insert_cell(h, attribute, cell, free_block, bound):
+    """Puts a cell into the order; returns whether `free_block` was taken. `bound` is scratch."""
     size = h.blocks.shape[1]
-    bound = np.zeros(5, np.int64)
     bound_of(h, cell, bound)
     directory, blocks = h.directory[attribute], h.blocks
     if h.sizes[attribute] == 0:
@@ -152,11 +153,10 @@ def insert_cell(h, attribute, cell, free_block):
     return took
 
 
-@kernel
-def delete_cell(h, attribute, cell):
-    """Takes a cell out of the order; returns the block that is free now, or -1."""
+@inline
+def delete_cell(h, attribute, cell, bound):
+    """Takes a cell out of the order; returns the block that is free now, or -1. `bound` is scratch."""
     size = h.blocks.shape[1]
-    bound = np.zeros(5, np.int64)
     bound_of(h, cell, bound)
     directory, blocks = h.directory[attribute], h.blocks
     place = place_of(h, attribute, bound, h.data, cell)
@@ -173,6 +173,62 @@ def delete_cell(h, attribute, cell):
     for i in range(at, h.sizes[attribute]):
         directory[i] = directory[i + 1]
     return np.int64(block)
+
+
+@kernel
+def insert_document(h, values, slot, free):
+    """Enters the values of a document: attribute, cell, kind, key and rest of each, those of an attribute together.
+    `free` are as many free blocks; returns how many of them were taken.
+    """
+    bound = np.zeros(5, np.int64)
+    took = 0
+    for i in range(len(values)):
+        attribute, cell = values[i, 0], values[i, 1]
+        h.kind[cell], h.key[cell], h.rest[cell], h.slot[cell] = values[i, 2], values[i, 3], values[i, 4], slot
+        h.following[cell] = values[i + 1, 1] if i + 1 < len(values) and values[i + 1, 0] == attribute else ABSENT
+        if i == 0 or values[i - 1, 0] != attribute:
+            h.first[attribute, slot] = cell
+            h.present[attribute, slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
+        took += insert_cell(h, attribute, cell, free[took], bound)
+    return took
+
+
+@kernel
+def insert_cells(h, attribute, cells, free):
+    """Puts cells into the order of an attribute; `free` are as many free blocks. Returns how many were taken."""
+    bound = np.zeros(5, np.int64)
+    took = 0
+    for cell in cells:
+        took += insert_cell(h, attribute, cell, free[took], bound)
+    return took
+
+
+@kernel
+def delete_document(h, slot, counts):
+    """Takes all values of a document out. Writes how many it had of each attribute, or ABSENT. Returns for each value
+    its cell, the block that is free now or -1, and its kind.
+    """
+    total = 0
+    for attribute in range(len(counts)):
+        cell = h.first[attribute, slot]
+        counts[attribute] = ABSENT if cell == ABSENT else 0
+        while cell >= 0:
+            counts[attribute] += 1
+            cell = h.following[cell]
+        total += max(counts[attribute], 0)
+    bound = np.zeros(5, np.int64)
+    gone = np.empty((total, 3), np.int64)
+    n = 0
+    for attribute in range(len(counts)):
+        cell = h.first[attribute, slot]
+        while cell >= 0:
+            gone[n, 0], gone[n, 1], gone[n, 2] = cell, delete_cell(h, attribute, cell, bound), h.kind[cell]
+            h.kind[cell] = NOBODY
+            cell = h.following[cell]
+            n += 1
+        h.first[attribute, slot] = ABSENT
+        h.present[attribute, slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
+    return gone
 
 
 @kernel
@@ -215,22 +271,21 @@ def cell_at(h, attribute, place):
     return np.int64(h.blocks[h.directory[attribute, at], offset]) if at < h.sizes[attribute] else np.int64(-1)
 
 
-@kernel
-def compare_all(h, attribute, kind, key, rest, text, exactly):
-    """Whether an attribute has values of the kind of a given one that are SMALLER, EQUAL, LARGER, and some of an OTHER
-    kind; the sum of these. Not `exactly`: equal ones count if they are the smallest or the largest.
+@inline
+def compare_one(h, attribute, bound, text, limit, exactly):
+    """Whether an attribute has values of the kind of a bound that are SMALLER, EQUAL, LARGER, and some of an OTHER
+    kind; the sum of these. Not `exactly`: equal ones count if they are the smallest or the largest. `limit` is scratch.
     """
-    blocks = h.sizes[attribute]
+    blocks, kind = h.sizes[attribute], bound[0]
     if blocks == 0:
         return 0
-    bound = np.array((kind, key, rest, 0, len(text)), np.int64)
     last = h.directory[attribute, blocks - 1]
     low = np.int64(h.blocks[h.directory[attribute, 0], 0])
     high = np.int64(h.blocks[last, h.count[last] - 1])
     found = 0
     if h.kind[low] != kind or h.kind[high] != kind or (kind == BOOLEAN and h.key[high] == OBJECT):
         found = OTHER
-        limit = np.array((kind, -0x8000000000000000, -0x8000000000000000, 0, 0), np.int64)
+        limit[0], limit[1], limit[2] = kind, -0x8000000000000000, -0x8000000000000000
         place = place_of(h, attribute, limit, text, np.int64(-1))
         low = cell_at(h, attribute, place)
         limit[0] = kind + 1
@@ -252,6 +307,17 @@ def compare_all(h, attribute, kind, key, rest, text, exactly):
         if compare(h, cell, bound, text) == 0:
             found |= EQUAL
     return found
+
+
+@kernel
+def compare_each(h, asked, text, outcomes):
+    """Compares values with all of an attribute. A row of `asked` is where the outcome goes, the attribute, whether
+    equality is asked, what is added to the outcome, and the value as a bound.
+    """
+    limit = np.zeros(5, np.int64)
+    for i in range(len(asked)):
+        row = asked[i]
+        outcomes[row[0]] = row[3] + compare_one(h, row[1], row[4:], text, limit, row[2] != 0)
 
 
 @kernel
@@ -521,25 +587,16 @@ class DocumentIndex:
 
     def vacate(self, slot: int) -> None:
         """Take a document's values out, and forget it."""
-        first, following = self._arrays["first"], self._arrays["following"]
-        for attribute in range(len(self.names)):
-            cell = int(first[attribute, slot])
-            if cell == ABSENT:
-                continue
-            self.here[attribute] -= 1
-            values = 0
-            while cell >= 0:
-                after = int(following[cell])
-                block = int(delete_cell(self.handle, attribute, cell))
-                if block >= 0:
-                    self._free_blocks.append(block)
-                self._texts -= self._arrays["kind"][cell] == STRING
-                self._arrays["kind"][cell] = NOBODY
-                self._free_cells.append(cell)
-                cell, values = after, values + 1
-            self.uneven[attribute] -= values != 1
-            first[attribute, slot] = ABSENT
-            self._arrays["present"][attribute, slot >> 6] &= np.uint64(~(1 << (slot & 63)) & (2**64 - 1))
+        counts = np.empty(len(self.names), np.int64)
+        for cell, block, kind in delete_document(self.handle, slot, counts).tolist():
+            self._free_cells.append(cell)
+            if block >= 0:
+                self._free_blocks.append(block)
+            self._texts -= kind == STRING
+        for attribute, count in enumerate(counts.tolist()):
+            if count != ABSENT:
+                self.here[attribute] -= 1
+                self.uneven[attribute] -= count != 1
         self.alive[slot >> 6] &= np.uint64(~(1 << (slot & 63)) & (2**64 - 1))
         self.documents -= 1
         if self.strings.taken > 2 * self._texts + _SOME:
@@ -557,14 +614,24 @@ class DocumentIndex:
         places = np.empty(len(runs.bounds), np.int64)
         return int(locate(self.handle, attribute, runs.bounds, runs.text, places)), places
 
-    def compared(self, attribute: int, value: Any, exactly: bool) -> int:
-        """Returns what values an attribute has: the sum of SMALLER, EQUAL and LARGER ones of the kind of a given value,
-        and of OTHER kinds. Not `exactly`: an equal one counts if it is the smallest or the largest of all, which takes
-        no search.
+    def compared(self, asked: Sequence[tuple[int, str, bool, Any]], outcomes: I64) -> None:
+        """Writes outcomes (comparisons.py): for each number, attribute, whether equality is asked, and value, what
+        values of that attribute documents have. Unless equality is asked, which takes a search, an equal one counts
+        only if it is the smallest or the largest of all.
         """
-        kind, key, rest, raw = key_of(value)
-        text = np.frombuffer(raw, np.uint8) if raw else _NO_BYTES
-        return int(compare_all(self.handle, attribute, kind, key, rest, text, exactly))
+        rows, texts, at = [], [], 0
+        for number, name, exactly, value in asked:
+            attribute = self.names[name]
+            more = MISSING if self.here[attribute] < self.documents else 0
+            if self.uneven[attribute]:
+                more |= UNEVEN
+            kind, key, rest, raw = key_of(value)
+            rows.append((number, attribute, exactly, more, kind, key, rest, at, at + len(raw)))
+            if raw:
+                texts.append(raw)
+                at += len(raw)
+        text = np.frombuffer(b"".join(texts), np.uint8) if texts else _NO_BYTES
+        compare_each(self.handle, np.array(rows, np.int64), text, outcomes)
 
     def slots_in(self, attribute: int, runs: Runs) -> I64:
         """Returns the slots of the documents with a value in a set, one for each such value, by value."""
@@ -596,29 +663,42 @@ class DocumentIndex:
         keep_fitting(self.handle, attribute, self.slots_in(attribute, runs), fits, words)
         return words
 
-    def put(self, attribute: int, slot: int, values: list[Any]) -> None:
-        """Enter the values that the document at a slot has of an attribute."""
-        cells = [self._cell(slot, value) for value in values]
-        self._chain(attribute, slot, cells)
-        for cell in cells:
-            self._insert(attribute, cell)
+    def put_document(self, slot: int, values: Iterable[tuple[int, list[Any] | None]]) -> None:
+        """Enter the values that the document at a slot has of some attributes."""
+        rows = []
+        for attribute, some in values:
+            if some is None:
+                continue
+            if not some:
+                self._chain(attribute, slot, [])
+                continue
+            self.here[attribute] += 1
+            self.uneven[attribute] += len(some) != 1
+            for value in some:
+                kind, key, rest, _ = key_of(value)
+                if kind == STRING:
+                    rest = self.strings.intern(value)
+                    self._texts += 1
+                rows.append((attribute, self._new_cell(), kind, key, rest))
+        if rows:
+            free = self._reserve_blocks(len(rows))
+            took = insert_document(self.handle, np.array(rows, np.int64), slot, free)
+            del self._free_blocks[len(self._free_blocks) - took :]
 
-    def _insert(self, attribute: int, cell: int) -> None:
-        if not self._free_blocks:
-            self._make_blocks(1)
+    def _reserve_blocks(self, count: int) -> I64:
+        """Returns so many free blocks, which are the last of `_free_blocks` from behind, and has room for them in the
+        directory of any attribute.
+        """
+        if len(self._free_blocks) < count:
+            self._make_blocks(count)
         directory = self._arrays["directory"]
-        if directory.shape[1] <= self._arrays["sizes"][attribute] + 1:
-            self._grow("directory", (len(directory), 2 * directory.shape[1]))
-        if insert_cell(self.handle, attribute, cell, self._free_blocks[-1]):
-            self._free_blocks.pop()
+        needed = int(self._arrays["sizes"].max()) + count
+        if directory.shape[1] <= needed:
+            self._grow("directory", (len(directory), 2 * needed))
+        return np.array(self._free_blocks[: -count - 1 : -1], np.int64)
 
     def put_many(self, attribute: int, slots: Sequence[int], values: Sequence[list[Any] | None]) -> None:
-        """The same for many documents."""
-        if len(slots) < 64:
-            for slot, some in zip(slots, values, strict=True):
-                if some is not None:
-                    self.put(attribute, slot, some)
-            return
+        """The same of one attribute for many documents."""
         self._make_cells(sum(len(some) for some in values if some is not None))
         cells = []
         for slot, some in zip(slots, values, strict=True):
@@ -658,8 +738,8 @@ class DocumentIndex:
         """Put cells into the order of an attribute: one by one, or by sorting all anew."""
         there = self.here[attribute] - len(cells)
         if 16 * len(cells) < there:
-            for cell in cells.tolist():
-                self._insert(attribute, cell)
+            took = insert_cells(self.handle, attribute, cells, self._reserve_blocks(len(cells)))
+            del self._free_blocks[len(self._free_blocks) - took :]
             return
         sizes, counts = self._arrays["sizes"], self._arrays["count"]
         blocks = self._arrays["directory"][attribute, : sizes[attribute]]
@@ -700,13 +780,16 @@ class DocumentIndex:
         self.here[attribute] += 1
         self.uneven[attribute] += len(cells) != 1
 
-    def _cell(self, slot: int, value: Any) -> int:
+    def _new_cell(self) -> int:
         if self._free_cells:
-            cell = self._free_cells.pop()
-        else:
-            if self._cells == len(self._arrays["kind"]):
-                self._make_cells(1)
-            cell, self._cells = self._cells, self._cells + 1
+            return self._free_cells.pop()
+        if self._cells == len(self._arrays["kind"]):
+            self._make_cells(1)
+        self._cells += 1
+        return self._cells - 1
+
+    def _cell(self, slot: int, value: Any) -> int:
+        cell = self._new_cell()
         kind, key, rest, _ = key_of(value)
         if kind == STRING:
             rest = self.strings.intern(value)

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.events import EventBuffer
+from eligo.documents.comparisons import Comparison, Comparisons, truths_of_join
 from eligo.documents.documents import Document, Documents
-from eligo.documents.event_state import Asked, Comparison, EventState, truths_of_join
+from eligo.documents.event_state import Asked, EventState
 from eligo.documents.index import MARKED, U64, Runs
 from eligo.documents.phases import Phases
 from eligo.documents.values import run_keys, show
@@ -50,7 +51,7 @@ class Question:
 
     __slots__ = ("comparison", "conditions", "constants", "node", "owner", "plan", "truths")
 
-    def __init__(self, node: Quantified, owner: str, comparisons: dict[tuple[str, str, bool], Comparison]) -> None:
+    def __init__(self, node: Quantified, owner: str, comparisons: Comparisons) -> None:
         self.node, self.owner, self.plan = node, owner, plan(node)
         self.conditions = _names(node.body)
         searches = self.plan.searches
@@ -59,8 +60,7 @@ class Question:
         if searches and len(searches) == 1 and not searches[0].conditions and len(searches[0].terms) == 1:
             term = searches[0].terms[0]
             if isinstance(join := term.literal, Join) and not node.received:
-                key = (join.attribute, join.other, join.operator == "=")
-                self.comparison = comparisons.setdefault(key, Comparison(*key))
+                self.comparison = comparisons.get(join.attribute, join.other, join.operator == "=")
                 self.truths = truths_of_join(term, self.plan.none)
         self.constants: dict[str, Runs] = {}
 
@@ -108,7 +108,7 @@ class Joins:
         self.counts: Counter[str] = Counter()  # how questions were answered
         self._formulas: dict[str, Formula] = {}  # by the text of a residual
         self._questions: dict[tuple[str, str], Question] = {}  # by text and owner
-        self._comparisons: dict[tuple[str, str, bool], Comparison] = {}  # by attributes, and whether equality is asked
+        self.comparisons = Comparisons()
         self._needed: dict[str, Needed] = {}  # by text
         self._waiting: Engine | None = None  # rules that wait for a document that is as a Needed wants it
         self._waiters: dict[int, Needed] = {}
@@ -155,13 +155,13 @@ class Joins:
         with self._lock:
             known = self._questions.get(key)
             if known is None:
-                known = self._questions[key] = Question(node, whose, self._comparisons)
+                known = self._questions[key] = Question(node, whose, self.comparisons)
         return known
 
     def forget(self) -> None:
         """Start over with no question known: those that rules still have come back when they are asked."""
         with self._lock:
-            self._formulas, self._questions, self._needed, self._comparisons = {}, {}, {}, {}
+            self._formulas, self._questions, self._needed = {}, {}, {}
             self._waiting, self._waiters = None, {}
 
     @property
@@ -176,7 +176,7 @@ class Joins:
 
     def explained(self, event: Mapping[str, Any], node: Quantified, owner: str) -> tuple[bool, str]:
         """Returns the truth of a quantifier and the document that decides it; documents stand still."""
-        question, documents = Question(canonical(node), owner, {}), self.documents
+        question, documents = Question(canonical(node), owner, self.comparisons), self.documents
         slot = EventState(self, event).deciding(question)
         total = len(documents.received(owner)) if node.received else len(documents)
         every = f"{total:,} document{'s' * (total != 1)}" + (" received" if node.received else "")
@@ -217,7 +217,7 @@ class Joins:
     def _look_for(self, needed: Needed) -> None:
         if needed.question is None:
             body = needed.root
-            needed.question = Question(Quantified("exists", "d", _of_document(body)), "", {})
+            needed.question = Question(Quantified("exists", "d", _of_document(body)), "", self.comparisons)
         found = EventState(self, {}).deciding(needed.question)
         needed.slot, needed.number = found, self.documents.number(found) if found >= 0 else -1
         if found < 0:

@@ -83,6 +83,26 @@ class Screen(Protocol):
     def holds(self, event: int, tag: str) -> bool:
         """Whether what a tag says, behind JOINED (rule_table.py), is true of an event."""
 
+    def compared(self, event: int, tags: list[str], which: I32) -> NDArray[np.int8]:
+        """The same for some of a table's tags, given by number, -1 being true, as 0 and 1, as far as it is found by
+        comparing values alone; ASK where `holds` must tell. A list of tags never changes.
+        """
+
+
+ASK = 2  # in place of a truth
+_TOGETHER = 4  # rules of an event that are worth being decided together
+
+
+def screened_together(screen: Screen, which: I32, tags: list[str], event: int) -> NDArray[np.bool_]:
+    """Returns which rules an event still satisfies when documents are asked; `which` are numbers of `tags`, or -1."""
+    if len(which) < _TOGETHER:
+        return screened(screen, which, tags.__getitem__, event)
+    truths = screen.compared(event, tags, which)
+    open_ones = np.flatnonzero(truths == ASK)
+    if len(open_ones):
+        truths[open_ones] = screened(screen, which[open_ones], tags.__getitem__, event)
+    return truths.view(np.bool_)
+
 
 def screened(screen: Screen, which: I32, name: Callable[[int], str], events: I64 | int) -> NDArray[np.bool_]:
     """Returns which rules an event, or the event beside each of them, still satisfies when documents are asked.

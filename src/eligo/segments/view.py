@@ -24,7 +24,7 @@ from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import encoded_slices
 from eligo.segments.live import LivePart, LiveTable
 from eligo.segments.rule_table import RuleTable, is_id
-from eligo.segments.rules import Screen, View, screened
+from eligo.segments.rules import Screen, View, screened, screened_together
 from eligo.segments.segment import Segment
 
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
@@ -280,7 +280,7 @@ class _Found:
 def _screened(screen: Screen, table: RuleTable | LiveTable, rows: I32, event: int) -> I32:
     """Of the rows of one event, those that are left when documents are asked."""
     joins = table.joins
-    return rows if joins is None else rows[screened(screen, joins[0][rows], joins[1].__getitem__, event)]
+    return rows if joins is None else rows[screened_together(screen, joins[0][rows], joins[1], event)]
 
 
 def _first(number: I64, most: int) -> NDArray[np.bool_]:
