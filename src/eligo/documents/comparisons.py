@@ -4,7 +4,8 @@
                   every question that is a join of both, whatever its operator and quantifier
     truths        of such a question: for every outcome whether it is true
 
-The questions of all rules that an index leaves are decided together: truths[row of the rule's tag, outcome].
+The questions of all rules that an index leaves are decided together: truths[row of the rule's tag, outcome]. So is
+what is pre-filtered.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, I64
+from eligo.compile.compiled import I32, I64, U8
 from eligo.documents.index import EQUAL, LARGER, MISSING, OTHER, SMALLER, UNEVEN
 from eligo.jit import kernel
 from eligo.language.quantified import Term
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 # An outcome is a sum of SMALLER, EQUAL, LARGER, OTHER, MISSING and UNEVEN (index.py), or one of these.
 ABSENT_FROM_EVENT, NOTHING_TO_JOIN, UNDECIDED, OUTCOMES = 64, 65, 66, 67
+_NOTHING: U8 = np.zeros(0, np.uint8)
 UNKNOWN, WANTED = -1, -2  # not compared yet, and somebody needs it
 
 _TABLES = 64  # of rules; beyond that those that are gone are forgotten with the others
@@ -103,27 +105,54 @@ class Comparisons:
                 self.truths = np.concatenate((self.truths, more))
         return known
 
-    def of(self, tags: list[str], formula: Callable[[str], Formula]) -> DecidedTags:
-        """Returns how the tags of one table of rules are decided; the list never changes."""
-        known = self._tables.get(id(tags))
-        if known is None:
-            with self._lock:
-                if len(self._tables) >= _TABLES:
-                    self._tables = {}
-                known = self._tables[id(tags)] = DecidedTags(self, tags, formula)  # keeps the list, and so its id
-        return known
+    def of(self, tags: list[str]) -> DecidedTags | None:
+        """Returns how the tags of one table of rules are decided, if that is known."""
+        return self._tables.get(id(tags))
+
+    def add(self, tags: list[str], formula: Callable[[str], Formula], prefilter: Prefilter) -> DecidedTags:
+        """Have a table of rules known."""
+        with self._lock:
+            if len(self._tables) >= _TABLES:
+                self._tables = {}
+            made = self._tables[id(tags)] = DecidedTags(self, tags, formula, prefilter)  # keeps the list, and its id
+        return made
+
+    def forget_tables(self) -> None:
+        """Start over with no table known."""
+        self._tables = {}
+
+
+class Prefilter:
+    """The pre-filter bit vector of Index Structures and Algorithms for Efficient Profile Matching, §4.3.2, a byte for
+    each thing that some document must be like: 1 if it is known that none is. Changed with a lock held.
+    """
+
+    def __init__(self) -> None:
+        self.impossible: U8 = np.zeros(64, np.uint8)
+        self._places = 0
+
+    def new_place(self) -> int:
+        """Returns a place of `impossible` that nobody has."""
+        if self._places == len(self.impossible):
+            self.impossible = np.concatenate((self.impossible, np.zeros_like(self.impossible)))
+        self._places += 1
+        return self._places - 1
 
 
 @kernel
-def decide(which, row, comparison, outcomes, truths, decided):
+def decide(which, row, comparison, needed, impossible, outcomes, truths, decided):
     """Writes the truths of tags that are given by number. Returns how many could not be told because their outcome is
-    WANTED, which is marked, or -1 if a tag has no row yet.
+    WANTED, which is marked, or -1 if a tag has no row yet. Behind the last truth comes how many were pre-filtered.
     """
-    missing = 0
+    missing = filtered = 0
     for i in range(len(which)):
         tag = which[i] if which[i] >= 0 else len(row) - 1
         if row[tag] < 0 or comparison[tag] >= len(outcomes):
             return -1
+        if 0 <= needed[tag] < len(impossible) and impossible[needed[tag]] != 0:
+            decided[i] = 0
+            filtered += 1
+            continue
         outcome = 0
         if comparison[tag] >= 0:
             outcome = outcomes[comparison[tag]]
@@ -132,26 +161,32 @@ def decide(which, row, comparison, outcomes, truths, decided):
                 missing += 1
                 continue
         decided[i] = truths[row[tag], outcome]
+    decided[len(which)] = filtered
     return missing
 
 
 class DecidedTags:
     """Of the tags of one table of rules: the number of the comparison, and the row of truths, that decide each."""
 
-    def __init__(self, comparisons: Comparisons, tags: list[str], formula: Callable[[str], Formula]) -> None:
-        self._comparisons, self._tags, self._formula = comparisons, tags, formula
+    def __init__(
+        self, comparisons: Comparisons, tags: list[str], formula: Callable[[str], Formula], prefilter: Prefilter
+    ) -> None:
+        self._comparisons, self._tags, self._formula, self._prefilter = comparisons, tags, formula, prefilter
         # One more than there are tags: that of a rule that asks nothing.
         self._row: I32 = np.full(len(tags) + 1, -1, np.int32)
         self._comparison: I32 = np.full(len(tags) + 1, -1, np.int32)
+        self._needed: I32 = np.full(len(tags) + 1, -1, np.int32)  # number of what some document must be like
         self._row[-1] = _ALWAYS
 
-    def truths(self, which: I32, compared: Callable[[bool], I64]) -> NDArray[np.int8]:
-        """Returns for each of some tags, given by number, whether it holds, or ASK. `compared` gives the outcomes of an
-        event and, if asked to, compares what is WANTED.
+    def truths(self, which: I32, prefiltering: bool, compared: Callable[[bool], I64]) -> I64:
+        """Returns for each of some tags, given by number, whether it holds, or ASK; and then how many do not because no
+        document is as they need it. `compared` gives the outcomes of an event and, if asked to, compares what is
+        WANTED.
         """
-        decided = np.empty(len(which), np.int8)
-        outcomes = compared(False)
-        while missing := decide(which, self._row, self._comparison, outcomes, self._comparisons.truths, decided):
+        impossible = self._prefilter.impossible if prefiltering else _NOTHING
+        decided = np.empty(len(which) + 1, np.int64)
+        outcomes, tags = compared(False), (self._row, self._comparison, self._needed)
+        while missing := decide(which, *tags, impossible, outcomes, self._comparisons.truths, decided):
             if missing < 0:
                 self._learn(set(which[self._row[which] < 0].tolist()))
             outcomes = compared(True)
@@ -159,7 +194,10 @@ class DecidedTags:
 
     def _learn(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            alone = self._formula(self._tags[number]).alone
+            formula = self._formula(self._tags[number])
+            alone = formula.alone
+            if formula.needed and formula.needed[0].prefilter is self._prefilter:
+                self._needed[number] = formula.needed[0].place
             if alone is not None and alone.comparison is not None:
                 self._comparison[number] = alone.comparison.number
                 self._row[number] = self._comparisons.row(alone.truths)

@@ -386,6 +386,8 @@ class Documents:
 
     def _new_slots(self, count: int) -> I64:
         """Returns free slots, and makes room for them."""
+        if count == 1 and self._free:
+            return np.array((self._free.pop(),), np.int64)
         again = min(count, len(self._free))
         slots = np.concatenate(
             (
@@ -407,7 +409,10 @@ class Documents:
         self._sequence[slots] = numbers
         self._next = int(numbers[-1]) + 1
         if self.keep.count is not None:
-            self._queue.extend(np.ravel(np.stack((numbers, slots), axis=1)).tolist())
+            if len(slots) == 1:
+                self._queue.extend((int(numbers[0]), int(slots[0])))
+            else:
+                self._queue.extend(np.ravel(np.stack((numbers, slots), axis=1)).tolist())
         self.changes += len(slots)
 
     def _tell(self, slot: int, document: Document) -> None:

@@ -98,9 +98,12 @@ class EventScreen:
     def holds(self, event: int, tag: str) -> bool:
         return self._state(event).holds(self._joins.formula(tag))
 
-    def compared(self, event: int, tags: list[str], which: I32) -> NDArray[np.int8]:
-        decided = self._joins.comparisons.of(tags, self._joins.formula)
-        return decided.truths(which, self._state(event).compared)
+    def compared(self, event: int, tags: list[str], which: I32) -> I64:
+        joins = self._joins
+        found = joins.decided(tags).truths(which, joins.prefiltering, self._state(event).compared)
+        if found[-1]:
+            joins.counts["pre-filtered"] += int(found[-1])
+        return found[:-1]
 
     def _state(self, event: int) -> EventState:
         state = self._states.get(event)

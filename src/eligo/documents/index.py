@@ -692,7 +692,7 @@ class DocumentIndex:
         if len(self._free_blocks) < count:
             self._make_blocks(count)
         directory = self._arrays["directory"]
-        needed = int(self._arrays["sizes"].max()) + count
+        needed = max(self._arrays["sizes"].tolist()) + count
         if directory.shape[1] <= needed:
             self._grow("directory", (len(directory), 2 * needed))
         return np.array(self._free_blocks[: -count - 1 : -1], np.int64)

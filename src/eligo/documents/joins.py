@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.events import EventBuffer
-from eligo.documents.comparisons import Comparison, Comparisons, truths_of_join
+from eligo.documents.comparisons import Comparison, Comparisons, DecidedTags, Prefilter, truths_of_join
 from eligo.documents.documents import Document, Documents
 from eligo.documents.event_state import Asked, EventState
 from eligo.documents.index import MARKED, U64, Runs
@@ -88,13 +88,14 @@ class Formula:
 class Needed:
     """What some document must be like for an `exists` to be true, and one that is; pre-filtering, §4.3.2.
 
-    While there is none, the documents that come are asked whether they are the one: `Joins.waiting` does.
+    While there is none, the documents that come are asked whether they are the one: `Joins.waiting` does. `place` is
+    its place in `prefilter`.
     """
 
-    __slots__ = ("number", "question", "root", "slot")
+    __slots__ = ("number", "place", "prefilter", "question", "root", "slot")
 
-    def __init__(self, root: Node) -> None:
-        self.root = root
+    def __init__(self, root: Node, prefilter: Prefilter) -> None:
+        self.root, self.prefilter, self.place = root, prefilter, prefilter.new_place()
         self.slot = self.number = -1
         self.question: Question | None = None  # the same as a question to all documents
 
@@ -110,6 +111,7 @@ class Joins:
         self._questions: dict[tuple[str, str], Question] = {}  # by text and owner
         self.comparisons = Comparisons()
         self._needed: dict[str, Needed] = {}  # by text
+        self._prefilter = Prefilter()
         self._waiting: Engine | None = None  # rules that wait for a document that is as a Needed wants it
         self._waiters: dict[int, Needed] = {}
         self._buffer = EventBuffer()
@@ -142,11 +144,18 @@ class Joins:
         questions = tuple(self._question(node, residual.owner) for node in quantifiers(residual.root))
         with self._lock:
             needed = tuple(
-                self._needed.setdefault(render(one), Needed(one))
+                self._need(one)
                 for one, question in zip(residual.needed, questions, strict=True)
                 if one is not None and not question.node.received
             )
             known = self._formulas[text] = Formula(residual.root, questions, needed)
+        return known
+
+    def _need(self, root: Node) -> Needed:
+        text = render(root)
+        known = self._needed.get(text)
+        if known is None:
+            known = self._needed[text] = Needed(root, self._prefilter)
         return known
 
     def _question(self, node: Quantified, owner: str) -> Question:
@@ -163,6 +172,13 @@ class Joins:
         with self._lock:
             self._formulas, self._questions, self._needed = {}, {}, {}
             self._waiting, self._waiters = None, {}
+            self._prefilter.impossible[:] = 0
+            self._prefilter = Prefilter()
+            self.comparisons.forget_tables()
+
+    def decided(self, tags: list[str]) -> DecidedTags:
+        """Returns how the tags of one table of rules are decided; a list of tags never changes."""
+        return self.comparisons.of(tags) or self.comparisons.add(tags, self.formula, self._prefilter)
 
     @property
     def questions(self) -> int:
@@ -220,6 +236,7 @@ class Joins:
             needed.question = Question(Quantified("exists", "d", _of_document(body)), "", self.comparisons)
         found = EventState(self, {}).deciding(needed.question)
         needed.slot, needed.number = found, self.documents.number(found) if found >= 0 else -1
+        needed.prefilter.impossible[needed.place] = found < 0
         if found < 0:
             if self._waiting is None:
                 self._waiting = Engine("auto", "interval", "fails", (), None, None)
@@ -243,6 +260,7 @@ class Joins:
             if slot < 0:  # many came: whoever needs one looks for it again
                 for needed in self._waiters.values():
                     needed.question = None
+                    needed.prefilter.impossible[needed.place] = 0  # as far as is known
                 self._waiting, self._waiters = None, {}
                 return
             assert self._waiting is not None
@@ -250,6 +268,7 @@ class Joins:
                 assert isinstance(number, int)
                 needed = self._waiters.pop(number)
                 needed.slot, needed.number = slot, self.documents.number(slot)
+                needed.prefilter.impossible[needed.place] = 0
                 self._waiting.loader.remove(number)
 
     # -- bit vectors

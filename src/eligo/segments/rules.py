@@ -83,7 +83,7 @@ class Screen(Protocol):
     def holds(self, event: int, tag: str) -> bool:
         """Whether what a tag says, behind JOINED (rule_table.py), is true of an event."""
 
-    def compared(self, event: int, tags: list[str], which: I32) -> NDArray[np.int8]:
+    def compared(self, event: int, tags: list[str], which: I32) -> I64:
         """The same for some of a table's tags, given by number, -1 being true, as 0 and 1, as far as it is found by
         comparing values alone; ASK where `holds` must tell. A list of tags never changes.
         """
@@ -101,7 +101,7 @@ def screened_together(screen: Screen, which: I32, tags: list[str], event: int) -
     open_ones = np.flatnonzero(truths == ASK)
     if len(open_ones):
         truths[open_ones] = screened(screen, which[open_ones], tags.__getitem__, event)
-    return truths.view(np.bool_)
+    return truths.astype(np.bool_)
 
 
 def screened(screen: Screen, which: I32, name: Callable[[int], str], events: I64 | int) -> NDArray[np.bool_]:

@@ -9,8 +9,10 @@ A rule has a category and a fifth of all prices, which one event in 500 satisfie
     two    some document, or none, with an author or a year, and a number, that relate to the event's, in a category
 
 Of the questions of `two` a share can be made impossible: half of these ask for a category that no document has, and
-half for a price that none of its category has. All values are drawn uniformly; those of an attribute are known as codes
-(integers), of which texts are made for rules and tables, so that `try_all` can compare them without eligo.
+half for a price that no document of that category has, though documents of other categories do.
+
+Values are drawn uniformly. Those of an attribute are known as codes (integers), of which texts are made for rules and
+tables, so that `try_all` can compare them without eligo.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ CATEGORY, AUTHOR, ISBN, PRICE, LIST, PAGES, YEAR = range(7)
 CATEGORIES = 100
 MOST = {PRICE: 10_000, LIST: 10_000, PAGES: 2_000, YEAR: 2_026}
 WIDTH = 2_000  # of a rule's prices
-DEAR = 9_500  # a price that no document has where rules are to be impossible
+CHEAP, DEAR = CATEGORIES // 2, 5_000  # where rules are to be impossible, no book of so many categories costs more
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 PAIRS = ((PRICE, PRICE), (PRICE, LIST), (LIST, PRICE), (LIST, LIST), (PAGES, PAGES), (YEAR, YEAR))  # of event, document
@@ -122,10 +124,12 @@ def draw(rules: int, documents: int, events: int, seed: int, form: str = "one", 
         other = rng.random(rules) < 0.5
         made[chosen, R_QUANTIFIER] = EXISTS
         made[chosen & other, R_OF] += CATEGORIES
+        made[chosen & ~other, R_OF] %= CHEAP
         made[chosen & ~other, R_ABOVE] = DEAR
     books = _books(rng, documents, documents)
     if impossible:
-        books[:, PRICE] = np.minimum(books[:, PRICE], DEAR)
+        cheap = books[:, CATEGORY] < CHEAP
+        books[cheap, PRICE] = np.minimum(books[cheap, PRICE], DEAR)
     return Alerts(made, books, _books(rng, events, documents))
 
 
