@@ -207,7 +207,7 @@ class EventState:
             outcomes = self.compared(False)
             if outcomes[comparison.number] < 0:
                 self._compare((comparison.number,))
-            known = question.truths[outcomes[comparison.number]]
+            known = question.truths[int(outcomes[comparison.number])]
             if known is not None:
                 return known
         return (self.deciding(question, any_slot=True) >= 0) != question.plan.none

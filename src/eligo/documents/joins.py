@@ -171,6 +171,8 @@ class Joins:
         """Start over with no question known: those that rules still have come back when they are asked."""
         with self._lock:
             self._formulas, self._questions, self._needed = {}, {}, {}
+            for needed in self._waiters.values():  # whoever still has one looks again
+                needed.question = None
             self._waiting, self._waiters = None, {}
             self._prefilter.impossible[:] = 0
             self._prefilter = Prefilter()

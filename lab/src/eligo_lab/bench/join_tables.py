@@ -50,7 +50,7 @@ def _ratio(name: str, times: dict[str, float]) -> float:
 
 def _bytes(point: dict[str, Any]) -> float:
     mine = point["contenders"][JOINS]
-    return float(mine["index_bytes"]) / (point["documents"] * mine["attributes"])
+    return float(mine["index_bytes"] / (point["documents"] * mine["attributes"]))
 
 
 def costs(points: list[dict[str, Any]]) -> Table:

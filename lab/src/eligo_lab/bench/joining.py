@@ -83,7 +83,9 @@ def run(task: Task, progress: Progress) -> list[dict[str, Any]]:
     published = _published(joined, [alerts.event(i) for i in range(task.events, 2 * task.events)], task.repeat)
     progress.stage("trying all")
     pair, early = _tried(alerts)
-    contenders = {name: {"kind": "matcher", "match_ns": figures, "notes": {}} for name, figures in times.items()}
+    contenders: dict[str, dict[str, Any]] = {
+        name: {"kind": "matcher", "match_ns": figures, "notes": {}} for name, figures in times.items()
+    }
     contenders |= {
         ALL: {"kind": "loop", "match_ns": {"quiet": pair * task.rules * documents}, "notes": {}, "pair_ns": pair},
         STOPPING: {"kind": "loop", "match_ns": {"quiet": early}, "notes": {}},
