@@ -439,7 +439,7 @@ class Runs:
         flat = [key for pair in keys for key in pair]
         self.text = _NO_BYTES
         if any(key[3] for key in flat):
-            self.text = np.frombuffer(b"".join(key[3] for key in flat), np.uint8)
+            self.text = np.frombuffer(bytearray(b"".join(key[3] for key in flat)), np.uint8)
         self.bounds = _NO_BOUNDS
         if flat:
             rows, at = [], 0
@@ -565,7 +565,7 @@ class DocumentIndex:
         takes no search.
         """
         kind, key, rest, raw = key_of(value)
-        text = np.frombuffer(raw, np.uint8) if raw else _NO_BYTES
+        text = np.frombuffer(bytearray(raw), np.uint8) if raw else _NO_BYTES
         found = compare_all(self.handle, attribute, kind, key, rest, text, exactly)
         return _COMPARED[int(found)]
 
