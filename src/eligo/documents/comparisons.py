@@ -142,9 +142,10 @@ class Prefilter:
 @kernel
 def decide(which, row, comparison, needed, impossible, outcomes, truths, decided):
     """Writes the truths of tags that are given by number. Returns how many could not be told because their outcome is
-    WANTED, which is marked, or -1 if a tag has no row yet. Behind the last truth comes how many were pre-filtered.
+    WANTED, which is marked, or -1 if a tag has no row yet. Behind the last truth come how many were pre-filtered, and
+    how many are ASK.
     """
-    missing = filtered = 0
+    missing = filtered = asked = 0
     for i in range(len(which)):
         tag = which[i] if which[i] >= 0 else len(row) - 1
         if row[tag] < 0 or comparison[tag] >= len(outcomes):
@@ -161,7 +162,8 @@ def decide(which, row, comparison, needed, impossible, outcomes, truths, decided
                 missing += 1
                 continue
         decided[i] = truths[row[tag], outcome]
-    decided[len(which)] = filtered
+        asked += decided[i] == ASK
+    decided[len(which)], decided[len(which) + 1] = filtered, asked
     return missing
 
 
@@ -180,11 +182,11 @@ class DecidedTags:
 
     def truths(self, which: I32, prefiltering: bool, compared: Callable[[bool], I64]) -> I64:
         """Returns for each of some tags, given by number, whether it holds, or ASK; and then how many do not because no
-        document is as they need it. `compared` gives the outcomes of an event and, if asked to, compares what is
-        WANTED.
+        document is as they need it, and how many are ASK. `compared` gives the outcomes of an event and, if asked to,
+        compares what is WANTED.
         """
         impossible = self._prefilter.impossible if prefiltering else _NOTHING
-        decided = np.empty(len(which) + 1, np.int64)
+        decided = np.empty(len(which) + 2, np.int64)
         outcomes, tags = compared(False), (self._row, self._comparison, self._needed)
         while missing := decide(which, *tags, impossible, outcomes, self._comparisons.truths, decided):
             if missing < 0:

@@ -98,12 +98,13 @@ class EventScreen:
     def holds(self, event: int, tag: str) -> bool:
         return self._state(event).holds(self._joins.formula(tag))
 
-    def compared(self, event: int, tags: list[str], which: I32) -> I64:
+    def compared(self, event: int, tags: list[str], which: I32) -> tuple[I64, bool]:
         joins = self._joins
         found = joins.decided(tags).truths(which, joins.prefiltering, self._state(event).compared)
-        if found[-1]:
-            joins.counts["pre-filtered"] += int(found[-1])
-        return found[:-1]
+        filtered, asked = found[-2:].tolist()
+        if filtered:
+            joins.counts["pre-filtered"] += filtered
+        return found[:-2], asked > 0
 
     def _state(self, event: int) -> EventState:
         state = self._states.get(event)

@@ -503,7 +503,7 @@ class Runs:
         flat = [key for pair in keys for key in pair]
         self.text = _NO_BYTES
         if any(key[3] for key in flat):
-            self.text = np.frombuffer(b"".join(key[3] for key in flat), np.uint8)
+            self.text = np.frombuffer(bytearray(b"".join(key[3] for key in flat)), np.uint8)
         self.bounds = _NO_BOUNDS
         if flat:
             rows, at = [], 0
@@ -630,7 +630,7 @@ class DocumentIndex:
             if raw:
                 texts.append(raw)
                 at += len(raw)
-        text = np.frombuffer(b"".join(texts), np.uint8) if texts else _NO_BYTES
+        text = np.frombuffer(bytearray(b"".join(texts)), np.uint8) if texts else _NO_BYTES
         compare_each(self.handle, np.array(rows, np.int64), text, outcomes)
 
     def slots_in(self, attribute: int, runs: Runs) -> I64:
@@ -681,7 +681,7 @@ class DocumentIndex:
                     self._texts += 1
                 rows.append((attribute, self._new_cell(), kind, key, rest))
         if rows:
-            free = self._reserve_blocks(len(rows))
+            free = self._reserve_blocks(len(rows))  # before the handle: arrays may grow
             took = insert_document(self.handle, np.array(rows, np.int64), slot, free)
             del self._free_blocks[len(self._free_blocks) - took :]
 
@@ -738,7 +738,8 @@ class DocumentIndex:
         """Put cells into the order of an attribute: one by one, or by sorting all anew."""
         there = self.here[attribute] - len(cells)
         if 16 * len(cells) < there:
-            took = insert_cells(self.handle, attribute, cells, self._reserve_blocks(len(cells)))
+            free = self._reserve_blocks(len(cells))  # before the handle: arrays may grow
+            took = insert_cells(self.handle, attribute, cells, free)
             del self._free_blocks[len(self._free_blocks) - took :]
             return
         sizes, counts = self._arrays["sizes"], self._arrays["count"]

@@ -83,9 +83,9 @@ class Screen(Protocol):
     def holds(self, event: int, tag: str) -> bool:
         """Whether what a tag says, behind JOINED (rule_table.py), is true of an event."""
 
-    def compared(self, event: int, tags: list[str], which: I32) -> I64:
+    def compared(self, event: int, tags: list[str], which: I32) -> tuple[I64, bool]:
         """The same for some of a table's tags, given by number, -1 being true, as 0 and 1, as far as it is found by
-        comparing values alone; ASK where `holds` must tell. A list of tags never changes.
+        comparing values alone; ASK where `holds` must tell, and whether there is such. A list of tags never changes.
         """
 
 
@@ -97,10 +97,10 @@ def screened_together(screen: Screen, which: I32, tags: list[str], event: int) -
     """Returns which rules an event still satisfies when documents are asked; `which` are numbers of `tags`, or -1."""
     if len(which) < _TOGETHER:
         return screened(screen, which, tags.__getitem__, event)
-    truths = screen.compared(event, tags, which)
-    open_ones = np.flatnonzero(truths == ASK)
-    if len(open_ones):
-        truths[open_ones] = screened(screen, which[open_ones], tags.__getitem__, event)
+    truths, some_left = screen.compared(event, tags, which)
+    if some_left:
+        left = np.flatnonzero(truths == ASK)
+        truths[left] = screened(screen, which[left], tags.__getitem__, event)
     return truths.astype(np.bool_)
 
 
