@@ -126,11 +126,12 @@ def draw(rules: int, documents: int, events: int, seed: int, form: str = "one", 
         made[chosen & other, R_OF] += CATEGORIES
         made[chosen & ~other, R_OF] %= CHEAP
         made[chosen & ~other, R_ABOVE] = DEAR
-    books = _books(rng, documents, documents)
+    seen, coming = _books(rng, documents, documents), _books(rng, events, documents)
     if impossible:
-        cheap = books[:, CATEGORY] < CHEAP
-        books[cheap, PRICE] = np.minimum(books[cheap, PRICE], DEAR)
-    return Alerts(made, books, _books(rng, events, documents))
+        for books in (seen, coming):
+            cheap = books[:, CATEGORY] < CHEAP
+            books[cheap, PRICE] = np.minimum(books[cheap, PRICE], DEAR)
+    return Alerts(made, seen, coming)
 
 
 def _one_join(rng: np.random.Generator, made: I64) -> None:
