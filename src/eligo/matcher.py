@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from os import PathLike
-from pathlib import Path
 from threading import get_ident
 from typing import Any, Literal, overload
 
@@ -494,15 +493,9 @@ class Matcher:
 
         Of a matcher that was opened there with writable=True the journal begins anew.
         """
-        from eligo.store.snapshot import DOCUMENTS, save
+        from eligo.store.snapshot import save
 
-        directory = directory_path("path", path)
-        save(self.engine, directory)
-        saved = Path(directory) / DOCUMENTS
-        if self._joins is not None:
-            self._joins.documents.write(saved)
-        else:
-            saved.unlink(missing_ok=True)
+        save(self.engine, directory_path("path", path), None if self._joins is None else self._joins.documents.write)
 
     def close(self) -> None:
         """End writing: the rules can be matched as before, and another may open them with writable=True.
@@ -558,12 +551,12 @@ def open_rules(
     `documents`: those that rules ask about, instead of those that were saved with the rules.
     """
     from eligo.store.opening import open_engine
-    from eligo.store.snapshot import DOCUMENTS
+    from eligo.store.snapshot import documents_path
 
     engine = open_engine(path, verify=verify, version=version, writable=writable, sync=sync)
-    saved = Path(path) / DOCUMENTS
     try:
-        if documents is None and saved.exists():
+        saved = documents_path(path) if documents is None else None
+        if saved is not None:
             documents = Documents.open(saved, sync) if writable else Documents.read(saved)
             made = Matcher.of(engine, documents)
             made._opened_documents = documents

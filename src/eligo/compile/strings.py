@@ -229,15 +229,24 @@ class Strings:
         """The numbers of many strings, data[offsets[i]:offsets[i+1]], new ones for those that have none."""
         table, count = self._table, len(offsets) - 1
         size = table.size + int(offsets[-1] - offsets[0])
-        grown = _grown(table.data, size)
-        begin, end = _grown(table.begin, table.count + count), _grown(table.end, table.count + count)
-        slots = _entered(slots_for(self.taken + count), table)
+        grown = _grown(table.data, size) if size > len(table.data) else table.data
+        begin, end = table.begin, table.end
+        if table.count + count > len(begin):
+            begin, end = _grown(begin, table.count + count), _grown(end, table.count + count)
+        else:
+            begin, end = begin.copy(), end.copy()
+        room = 2 * (self.taken + count) > len(table.slots)
+        slots = _entered(slots_for(self.taken + count), table) if room else table.slots.copy()
         numbers = np.empty(count, np.int32)
         free = np.array(self._free, np.int32)
         used, taken, size = add_strings(data, offsets, grown, begin, end, slots, free, table.count, table.size, numbers)
         self._table = _Table(grown, begin, end, slots, int(taken), int(size), table.ordered and not len(free))
         del self._free[len(self._free) - int(used) :]
         return numbers
+
+    def holes(self) -> list[int]:
+        """The numbers below the highest that no string has."""
+        return list(self._free)
 
     def without(self, unused: NDArray[np.bool_]) -> Strings:
         """Another table that lacks the strings of these numbers; all others keep theirs."""

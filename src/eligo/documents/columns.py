@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I64
 from eligo.documents.values import number_key
+from eligo.errors import ColumnError, EventError
 from eligo.language.reference import Moment
 from eligo.language.values import BOOLEAN, NUMBER, STRING, TIME
 from eligo.segments.encoding import as_events
@@ -68,14 +68,17 @@ def _is_flat(kind: pa.DataType) -> bool:
 def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
     """A column of one of these types as integers of the same order."""
     kind, is_type = column.type, pa.types
+    if is_type.is_dictionary(kind):  # which may have nulls of its own
+        column = column.cast(pa.large_string())
+        kind = column.type
     rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)) if column.null_count else None
     left = column.drop_null()
     count = len(left)
     rest: I64 = np.zeros(count, np.int64)
     data, offsets = _NO_BYTES, _NO_OFFSETS
     key: I64
-    if is_type.is_string(kind) or is_type.is_large_string(kind) or is_type.is_dictionary(kind):
-        words = left.cast(pa.large_string()).combine_chunks() if is_type.is_dictionary(kind) else left.combine_chunks()
+    if is_type.is_string(kind) or is_type.is_large_string(kind):
+        words = left.combine_chunks() if isinstance(left, pa.ChunkedArray) else left
         words = (words if isinstance(words, pa.Array) else pa.concat_arrays(words.chunks)).dictionary_encode()
         texts = words.dictionary.cast(pa.large_string())
         offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -98,9 +101,33 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
     elif is_type.is_boolean(kind):
         number, key = BOOLEAN, left.cast(pa.int64()).to_numpy()
     else:
-        moments = left.cast(pa.timestamp("us", kind.tz if is_type.is_timestamp(kind) else None), safe=False)
-        number, key = TIME, moments.cast(pa.int64()).to_numpy()
+        number, key = TIME, moments_of(left)
     return Column(np.arange(count) if rows is None else rows, number, key, rest, data, offsets)
+
+
+_UNITS = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 0}  # microseconds
+
+
+def moments_of(column: pa.ChunkedArray | pa.Array) -> I64:
+    """The microseconds of dates or timestamps, none of which is null."""
+    kind = column.type
+    if pa.types.is_date32(kind):
+        whole, factor = column.cast(pa.int32()).cast(pa.int64()).to_numpy(), 86_400_000_000
+    else:
+        factor = 1000 if pa.types.is_date64(kind) else _UNITS[kind.unit]
+        whole = column.cast(pa.int64()).to_numpy()
+    moments: I64
+    if not factor:
+        moments = np.floor_divide(whole, 1000)
+        return moments
+    beyond = np.flatnonzero(np.abs(whole.astype(np.float64)) * factor >= 2.0**63)
+    if len(beyond):
+        raise EventError(
+            f"{column[int(beyond[0])].cast(pa.int64() if factor != 86_400_000_000 else pa.int32())} as {kind} lies "
+            "beyond what 64 bits of microseconds hold"
+        )
+    moments = whole * factor
+    return moments
 
 
 def ordered_floats(values: NDArray[np.float64]) -> I64:
@@ -111,18 +138,33 @@ def ordered_floats(values: NDArray[np.float64]) -> I64:
 
 
 def column_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """The values of a column; times that Python cannot write as moments."""
+    """The values of a column: times as moments, for Python cannot write all of them; maps as dicts."""
     kind = column.type
-    if pa.types.is_timestamp(kind):
-        numbers = pc.cast(column, pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).to_pylist()
-        return [None if number is None else Moment(number) for number in numbers]
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        valid = column.is_valid().to_pylist()
+        times = iter(moments_of(column.drop_null()).tolist())
+        return [Moment(next(times)) if there else None for there in valid]
+    values: list[Any] = column.to_pylist()
+    return [_with_dicts(kind, value) for value in values] if pa.types.is_nested(kind) else values
+
+
+def _with_dicts(kind: pa.DataType, value: Any) -> Any:
+    """A nested value with maps as dicts."""
+    if value is None:
+        return None
     if isinstance(kind, pa.MapType):
-        return [None if pairs is None else dict(pairs) for pairs in column.to_pylist()]
-    return column.to_pylist()  # type: ignore[no-any-return]
+        return {key: _with_dicts(kind.item_type, inner) for key, inner in value}
+    if pa.types.is_struct(kind):
+        return {field.name: _with_dicts(field.type, value[field.name]) for field in kind}
+    if pa.types.is_nested(kind) and hasattr(kind, "value_type"):
+        return [_with_dicts(kind.value_type, inner) for inner in value]
+    return value
 
 
 def rows_of_table(table: pa.Table | pa.RecordBatch, names: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
     """The rows as dicts, with all columns or some; a null is left out."""
+    if len(set(table.schema.names)) < len(table.schema.names):
+        raise ColumnError("two columns of the table have one name: rename one")
     chosen = table.schema.names if names is None else [name for name in table.schema.names if name in set(names)]
     for start in range(0, table.num_rows, _SLICE):
         part = table.slice(start, _SLICE)

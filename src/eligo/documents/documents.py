@@ -18,14 +18,15 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from threading import get_ident
 from typing import Any
+from uuid import uuid4
 from weakref import WeakMethod
 
 import numpy as np
@@ -38,14 +39,13 @@ from eligo.documents.columns import flat_column, is_flat, rows_of
 from eligo.documents.durable import NAME, Added, Folded, Log, read
 from eligo.documents.index import DocumentIndex
 from eligo.documents.records import Records
-from eligo.documents.values import packed, plain_document, show, unpacked, values_of
+from eligo.documents.values import packed, plain_document, show, time_of, unpacked, values_of
 from eligo.errors import EventError, OptionError
 from eligo.forking import RULES, fork_lock
 from eligo.interrupts import uninterrupted
 from eligo.language.quantified import of_document
-from eligo.language.reference import Moment, pair_holds
+from eligo.language.reference import pair_holds
 from eligo.language.text import parse
-from eligo.language.values import microseconds
 from eligo.rule import Reject
 from eligo.segments.encoding import as_events
 from eligo.segments.living.gate import Gate
@@ -85,7 +85,8 @@ def keep_of(keep: object, at: object) -> Keep:
     span = keep
     if isinstance(keep, str):
         found = re.fullmatch(r"\s*(\d{1,9})\s*([smhdw])\s*", keep, re.ASCII)
-        span = timedelta(seconds=int(found[1]) * _SPANS[found[2]]) if found else None
+        with suppress(OverflowError):
+            span = timedelta(seconds=int(found[1]) * _SPANS[found[2]]) if found else None
     if not isinstance(span, timedelta) or span <= timedelta(0):
         raise OptionError(
             f"keep is a number of documents, an age such as '7d', '12h', '30m' or '45s', or None for all, "
@@ -160,8 +161,14 @@ class Documents:
         with self.lock, self.gate:
             self._newest = found.newest
             # Numbers ascend: what came alone between two tables is put in place between them.
+            tables = list(found.living_tables())
+            if self.keep.age is not None:  # each has to have a time
+                for numbers, table in tables:
+                    rows = zip(numbers.tolist(), map(plain_document, rows_of(table)), strict=True)
+                    found.single |= {number: (number, (), packed(row)) for number, row in rows}
+                tables = []
             singles, done = sorted(found.single), 0
-            for numbers, table in found.living_tables():
+            for numbers, table in tables:
                 end = bisect_left(singles, int(numbers[0]))
                 self._place_added([found.single[number] for number in singles[done:end]])
                 self._place_table(table, numbers)
@@ -324,13 +331,14 @@ class Documents:
             except OSError:
                 log.exception("%s could not be written anew", self._log.journal.path)
 
-    def write(self, path: Path) -> None:
-        """Write all documents to a file; if it is where they are kept, in place of all that led to them."""
+    def write(self, directory: Path) -> str:
+        """Write all documents to a directory, unless they are kept there already; returns the name of the file."""
         with self.lock:
-            if self._log is not None and self._log.journal.is_open_in(path.parent):
-                self._log.rewrite(self)
-            else:
-                durable.write(self, path)
+            if self._log is not None and self._log.journal.is_open_in(directory):
+                return self._log.journal.path.name
+            name = f"documents-{uuid4().hex}.log"
+            durable.write(self, directory / name)
+            return name
 
     def dumped(self) -> Iterator[Record]:
         """The records that come to these documents; with `lock` held."""
@@ -369,7 +377,7 @@ class Documents:
             for name, some in values.items():
                 self.index.put_many(names[name], slots.tolist(), some)
         if self.keep.age is not None:
-            self._newest = max(self._newest, *map(self._time_of, known))
+            self._newest = max(self._newest, *(time_of(document, self.keep.at or "") for document in known))
         if len(added) < _MANY:
             for slot, document in zip(slots.tolist(), known, strict=True):
                 self._tell(slot, document)
@@ -432,15 +440,21 @@ class Documents:
             return
         with self.lock, self.gate, uninterrupted():
             new = [name for name in new if name not in self.index.names]
+            columns = [
+                (name, slots, flat_column(table.column(name)))
+                for slots, table in self._records.tables(new)
+                for name in table.schema.names
+            ]
+            single = self.alive()
+            single = single[self._records.is_single(single)]
+            documents = self._records.get_many(single)
+            values = {name: [values_of(document, name) for document in documents] for name in new}
+            # What can fail is done.
             numbers = {name: self.index.add_attribute(name) for name in new}
-            for slots, table in self._records.tables(new):
-                for name in table.schema.names:
-                    self.index.put_column(numbers[name], slots, flat_column(table.column(name)))
-            slots = self.alive()
-            slots = slots[self._records.is_single(slots)]
-            documents = self._records.get_many(slots)
-            for name, number in numbers.items():
-                self.index.put_many(number, slots.tolist(), [values_of(document, name) for document in documents])
+            for name, slots, column in columns:
+                self.index.put_column(numbers[name], slots, column)
+            for name, some in values.items():
+                self.index.put_many(numbers[name], single.tolist(), some)
 
     def listen(self, listener: Callable[[int, Document], None]) -> None:
         """Have a method called with slot and document of each that comes, before anybody can see it, as long as its
@@ -474,7 +488,7 @@ class Documents:
 
     def _slot_of(self, number: object) -> int:
         """The slot of a document, or -1."""
-        if isinstance(number, bool) or not isinstance(number, int):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
             return -1
         queue = self._queue
         place = bisect_left(range(len(queue) // 2), number, key=lambda i: queue[2 * i])
@@ -505,24 +519,13 @@ class Documents:
         """Returns the time of a document, if documents are kept by age; one without, or too old, is refused."""
         if self.keep.age is None:
             return newest
-        time = self._time_of(document)
+        time = time_of(document, self.keep.at or "")
         if time < newest - self.keep.age:
             raise EventError(
                 f"{self.keep.at!r} is {show(document.get(self.keep.at or ''))}, longer ago than documents are kept "
                 "before the newest: it would be gone at once; match it without keeping it"
             )
         return time
-
-    def _time_of(self, document: Document) -> int:
-        values = values_of(document, self.keep.at or "")
-        if values is None or len(values) != 1 or not isinstance(values[0], date | Moment):
-            given = "nothing" if values is None else show(values[0] if len(values) == 1 else values)
-            raise EventError(
-                f"documents are kept by age, by the time in {self.keep.at!r}, and this one has {given} there: "
-                "give a date or a datetime"
-            )
-        time = values[0]
-        return int(time) if isinstance(time, Moment) else microseconds(time)
 
     def _slots_of(self, which: Any) -> list[int]:
         if isinstance(which, str):
@@ -532,13 +535,13 @@ class Documents:
         numbers = [which] if isinstance(which, int) and not isinstance(which, bool) else which
         if not isinstance(numbers, Iterable):
             raise OptionError(f"documents are removed by number, numbers or expression, not {shown(which)}")
-        found = []
-        for number in dict.fromkeys(numbers):
+        found: dict[int, None] = {}
+        for number in numbers:
             slot = self._slot_of(number)
             if slot < 0:
                 raise OptionError(f"there is no document {shown(number)}: `items()` has the numbers of all")
-            found.append(slot)
-        return found
+            found[slot] = None
+        return list(found)
 
     # -- reading
 

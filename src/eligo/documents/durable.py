@@ -13,6 +13,7 @@ written anew, beside, and takes the other's place by one rename.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from eligo.compile.compiled import I64
+from eligo.documents.values import time_of, unpacked
 from eligo.errors import JournalError
 from eligo.store.files import sync_directory
 from eligo.store.journal import Journal, Record, SyncPolicy, read_journal
@@ -120,10 +122,12 @@ class Folded:
         self.tables: list[tuple[I64, pa.Table, Any]] = []  # numbers, rows, which of them are there
         self.next, self.newest = 0, -(2**63)
         self._left = 0
+        self._order: deque[int] = deque()  # numbers of single ones, and of some that are gone
         try:
             for kind, payload in records:
                 self._take(kind, payload, source)
             self._expire()
+            self._age()
         except (msgspec.MsgspecError, pa.ArrowException, KeyError) as error:
             raise JournalError(
                 f"{source}: has a record that cannot be read: {error}; it was written by another version of eligo, or "
@@ -133,11 +137,13 @@ class Folded:
     def _take(self, kind: int, payload: bytes, source: Path) -> None:
         if kind == STATE:
             self._expire()
+            self._age()
             self.state = msgspec.msgpack.decode(payload, type=State)
             self.next, self.newest = max(self.next, self.state.next), max(self.newest, self.state.newest)
         elif kind == ADD:
             for one in _added(payload):
                 self.single[one[0]] = one
+                self._order.append(one[0])
                 self.next = max(self.next, one[0] + 1)
                 self._left += 1
         elif kind == TABLE:
@@ -166,11 +172,13 @@ class Folded:
                 self._left -= 1
 
     def _expire(self) -> None:
-        """Let go what a count lets go; what an age does is seen in the end, because the latest time only grows."""
+        """Let go what a count lets go; what an age does is seen when that ends, because the latest time only grows."""
         if self.state is None or self.state.count is None:
             return
         while self._left > self.state.count:
-            oldest = next(iter(self.single), None)
+            while self._order and self._order[0] not in self.single:
+                self._order.popleft()
+            oldest = self._order[0] if self._order else None
             first = next(((n, alive) for n, _, alive in self.tables if alive.any()), None)
             if first is not None:
                 row = int(np.argmax(first[1]))
@@ -185,6 +193,17 @@ class Folded:
             assert oldest is not None
             del self.single[oldest]
             self._left -= 1
+
+    def _age(self) -> None:
+        """Let go what an age lets go, before another rule holds."""
+        if self.state is None or self.state.age is None or self.state.at is None:
+            return
+        times = {number: time_of(unpacked(raw), self.state.at) for number, _, raw in self.single.values()}
+        self.newest = max(self.newest, *times.values(), self.newest)
+        for number, time in times.items():
+            if time < self.newest - self.state.age:
+                del self.single[number]
+                self._left -= 1
 
     def living_tables(self) -> Iterator[tuple[I64, pa.Table]]:
         """Numbers and rows of what is left of tables, and forget it."""

@@ -49,8 +49,8 @@ _NO_BYTES: NDArray[np.uint8] = np.zeros(0, np.uint8)
 
 def join_runs(operator: str, value: Any) -> list[tuple[Cut, Cut]]:
     """Returns the values of a document for which `value operator d.attribute` holds."""
-    if isinstance(value, Mapping):
-        return []
+    if isinstance(value, Mapping) or (isinstance(value, bool) and operator != "="):
+        return []  # an object equals nothing, and Booleans have no order
     low: Cut
     high: Cut
     if isinstance(value, Moment):
@@ -181,10 +181,12 @@ class EventState:
     def holds(self, formula: Formula) -> bool:
         """Whether what a residual asks is true."""
         joins = self.joins
-        for needed in formula.needed:
-            if joins.prefiltering and not joins.possible(needed):
-                joins.counts["pre-filtered"] += 1
-                return False
+        # A range satisfies predicates on the event, but compares with nothing: what follows from both does not hold.
+        if formula.needed and joins.prefiltering and not self._has_range(formula.attributes):
+            for needed in formula.needed:
+                if not joins.possible(needed):
+                    joins.counts["pre-filtered"] += 1
+                    return False
         if formula.simple:
             for question in formula.questions:
                 known = self._truths.get(question)
@@ -217,7 +219,7 @@ class EventState:
         """Returns the slot of a document that makes an `exists` true, or a `forall` false, or -1; `any_slot`: it may be
         another slot, if there is such a document.
         """
-        if question.conditions and any(isinstance(lookup(self.event, name), Range) for name in question.conditions):
+        if question.conditions and self._has_range(question.conditions):
             return self._slowly(question)
         if question.plan.searches is None:
             self.joins.counts["bit vectors"] += 1
@@ -229,6 +231,10 @@ class EventState:
                 if slot >= 0:
                     return slot
         return -1
+
+    def _has_range(self, names: Iterable[str]) -> bool:
+        """Whether the event has a range under one of the names."""
+        return any(isinstance(lookup(self.event, name), Range) for name in names)
 
     def _slowly(self, question: Question) -> int:
         """Looks at one document after another: for an event with a range in what a quantifier says of the event."""
@@ -262,7 +268,7 @@ class EventState:
             values = self.values(one.attribute)
             if values is None:  # the join fails with every document
                 outcomes[number] = ABSENT_FROM_EVENT if index.documents else NOTHING_TO_JOIN
-            elif len(values) != 1 or isinstance(values[0], dict):
+            elif len(values) != 1 or isinstance(values[0], dict | bool):
                 outcomes[number] = UNDECIDED
             else:
                 asked.append((number, one.other, one.exactly, values[0]))
@@ -436,7 +442,8 @@ class EventState:
         here = self.index.present(asked.attribute)
         if asked.mode == PRESENT:
             return alive & ~here if asked.negated else here.copy()
-        held_bits: U64 = self._marks[self._row(question, term, asked)]
+        row = self._row(question, term, asked)  # which may have the matrix grow
+        held_bits: U64 = self._marks[row]
         return here & ~held_bits if asked.negated else held_bits.copy()
 
     # -- the event

@@ -534,7 +534,8 @@ class DocumentIndex:
             "count": np.zeros(blocks, np.int32), "directory": np.zeros((1, 4), np.int32),
             "sizes": np.zeros(1, np.int64), "present": np.zeros((1, 1), np.uint64),
         }  # fmt: skip
-        self.forgotten = 0  # how often numbers of strings changed their meaning
+        self.forgotten = 0  # how often numbers of strings lost their meaning
+        self.reused: list[int] = []  # numbers that have got another one since
         self._texts = 0  # cells with a string
         self._handle: Any = None
         self._table = self.strings.state  # of strings, as the handle has it
@@ -608,6 +609,7 @@ class DocumentIndex:
         used[self._arrays["rest"][: self._cells][self._arrays["kind"][: self._cells] == STRING]] = True
         self.strings = self.strings.without(~used)
         self.forgotten += 1
+        self.reused = []
 
     def located(self, attribute: int, runs: Runs) -> tuple[int, I64]:
         """Returns how many values of an attribute lie in a set, and the places where its runs begin and end."""
@@ -710,16 +712,21 @@ class DocumentIndex:
 
     def put_column(self, attribute: int, slots: I64, column: Column) -> None:
         """The same for many documents with one value each, given as arrays; none for those that the column lacks."""
-        arrays, count = self._arrays, len(column.rows)
-        self._make_cells(count)
+        count = len(column.rows)
+        again = min(count, len(self._free_cells))
+        self._make_cells(count - again)
         arrays = self._arrays
-        cells = np.arange(self._cells, self._cells + count, dtype=np.int32)
-        self._cells += count
+        free = np.array(self._free_cells[len(self._free_cells) - again :], np.int32)
+        cells = np.concatenate((free, np.arange(self._cells, self._cells + count - again, dtype=np.int32)))
+        del self._free_cells[len(self._free_cells) - again :]
+        self._cells += count - again
         chosen = slots[column.rows]
         arrays["kind"][cells], arrays["key"][cells], arrays["slot"][cells] = column.kind, column.key, chosen
         arrays["rest"][cells], arrays["following"][cells] = column.rest, ABSENT
         if column.kind == STRING:
+            holes = self.strings.holes()
             numbers = self.strings.intern_many(column.data, column.offsets)
+            self.reused += np.intersect1d(numbers, holes).tolist()
             keys = np.empty(len(numbers), np.int64)
             prefix_keys(*self.strings.spans(), numbers, keys)
             arrays["key"][cells], arrays["rest"][cells] = keys[column.rest], numbers[column.rest]
@@ -793,7 +800,10 @@ class DocumentIndex:
         cell = self._new_cell()
         kind, key, rest, _ = key_of(value)
         if kind == STRING:
+            length, taken = len(self.strings), self.strings.taken
             rest = self.strings.intern(value)
+            if rest < length and self.strings.taken > taken:
+                self.reused.append(rest)
             self._texts += 1
         arrays = self._arrays
         arrays["kind"][cell], arrays["key"][cell], arrays["rest"][cell], arrays["slot"][cell] = kind, key, rest, slot

@@ -10,9 +10,9 @@ some document, whatever the event; it knows one such document or, if there is no
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from eligo.documents.index import MARKED, U64, Runs
 from eligo.documents.phases import Phases
 from eligo.documents.values import run_keys, show
 from eligo.engine import Engine
+from eligo.errors import EventError
+from eligo.forking import INNER, fork_lock
 from eligo.language.quantified import (
     Residual,
     Term,
@@ -116,8 +118,9 @@ class Joins:
         self._waiting: Engine | None = None  # rules that wait for a document that is as a Needed wants it
         self._waiters: dict[int, Needed] = {}
         self._buffer = EventBuffer()
-        self._lock = threading.RLock()
-        self._patterns: dict[tuple[str, int], NDArray[np.bool_]] = {}
+        self._lock = fork_lock(self, "_lock", INNER)
+        # By pattern: for every string whether it fits; and how many were forgotten, and reused, by then.
+        self._patterns: dict[str, tuple[NDArray[np.bool_], int, int]] = {}
         self._bits: dict[str, U64] = {}  # of constant terms, by text
         self._bits_of = -1  # state of the documents
         self.phases = Phases(self)
@@ -174,6 +177,7 @@ class Joins:
             self._formulas, self._questions, self._needed = {}, {}, {}
             for needed in self._waiters.values():  # whoever still has one looks again
                 needed.question = None
+            self.phases.forget()
             self._waiting, self._waiters = None, {}
             self._prefilter.impossible[:] = 0
             self._prefilter = Prefilter()
@@ -234,12 +238,11 @@ class Joins:
         return needed.slot >= 0
 
     def _look_for(self, needed: Needed) -> None:
-        if needed.question is None:
-            body = needed.root
-            needed.question = Question(Quantified("exists", "d", of_document(body)), "", self.comparisons)
-        found = EventState(self, {}).deciding(needed.question)
+        question = needed.question or Question(
+            Quantified("exists", "d", of_document(needed.root)), "", self.comparisons
+        )
+        found = EventState(self, {}).deciding(question)
         needed.slot, needed.number = found, self.documents.number(found) if found >= 0 else -1
-        needed.prefilter.impossible[needed.place] = found < 0
         if found < 0:
             if self._waiting is None:
                 self._waiting = Engine("auto", "interval", "fails", (), None, None)
@@ -254,20 +257,26 @@ class Joins:
                     rules.seal()
             self._waiting.loader.add(number, needed.root, 1.0, (), False)
             self._waiters[number] = needed
+        needed.question = question
+        needed.prefilter.impossible[needed.place] = found < 0
 
     def _arrived(self, slot: int, document: Document) -> None:
         """A document has come: those who waited for one like it have found it."""
         if not self._waiters:
             return
         with self._lock:
-            if slot < 0:  # many came: whoever needs one looks for it again
+            assert self._waiting is not None
+            found = None
+            if slot >= 0:
+                with suppress(EventError):
+                    found = self._waiting.rules.view.ids(document, self._buffer, None, None)
+            if found is None:  # many came: whoever needs one looks for it again
                 for needed in self._waiters.values():
                     needed.question = None
                     needed.prefilter.impossible[needed.place] = 0  # as far as is known
                 self._waiting, self._waiters = None, {}
                 return
-            assert self._waiting is not None
-            for number in self._waiting.rules.view.ids(document, self._buffer, None, None):
+            for number in found:
                 assert isinstance(number, int)
                 needed = self._waiters.pop(number)
                 needed.slot, needed.number = slot, self.documents.number(slot)
@@ -297,17 +306,19 @@ class Joins:
         """For every string of documents, whether it fits a pattern."""
         index = self.documents.index
         pattern = str(predicate.values[0])
-        key = (pattern, index.forgotten)
-        known = self._patterns.get(key)
+        found, epoch, seen = self._patterns.get(pattern, (np.zeros(0, np.bool_), -1, 0))
+        if epoch != index.forgotten:
+            found, seen = np.zeros(0, np.bool_), 0
         count = len(index.strings)
-        if known is None or len(known) < count:
-            done = 0 if known is None else len(known)
-            more = [like(pattern, index.strings.text(number)) for number in range(done, count)]
-            known = np.concatenate((np.zeros(0, np.bool_) if known is None else known, np.array(more, np.bool_)))
-            if len(self._patterns) > _SOME:
-                self._patterns.clear()
-            self._patterns[key] = known
-        return known
+        # Strings are new behind the last one, and where others were before.
+        new = [*(number for number in index.reused[seen:] if number < len(found)), *range(len(found), count)]
+        if new:
+            found = np.concatenate((found, np.zeros(count - len(found), np.bool_)))
+            found[new] = [like(pattern, index.strings.text(number)) for number in new]
+        if len(self._patterns) > _SOME:
+            self._patterns.clear()
+        self._patterns[pattern] = found, index.forgotten, len(index.reused)
+        return found
 
 
 def _names(root: Node) -> set[str]:

@@ -80,6 +80,10 @@ class Phases:
             f"{len(formulas):,} takes {self._asking:.0f}, and {self._none:.0%} of events are then done"
         )
 
+    def forget(self) -> None:
+        """Look anew at what rules ask."""
+        self._view = None
+
     def _all(self, view: View) -> tuple[Formula, ...] | None:
         """All that the rules of a view ask; None if some ask nothing, or too much is asked."""
         if view is not self._view:

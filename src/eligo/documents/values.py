@@ -101,7 +101,10 @@ def plain(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(f"{name}.{key}", inner) for key, inner in value.items()}
     if isinstance(value, LISTS):
-        return [plain(name, one) for one in value]
+        values = [plain(name, one) for one in value]
+        if any(isinstance(one, list) for one in values):
+            raise EventError(f"attribute {name!r} holds {show(value)}, a list within a list: give one list of values")
+        return values
     if isinstance(value, np.ndarray | np.generic):
         return _from_numpy(name, value)
     if isinstance(value, Decimal):
@@ -109,6 +112,8 @@ def plain(name: str, value: Any) -> Any:
     if type(value).__name__ in ("NaTType", "NAType"):
         return None
     if isinstance(value, Moment):
+        if not INT_MIN < value <= INT_MAX:
+            raise EventError(f"attribute {name!r}: a time lies beyond what 64 bits of microseconds hold")
         return value
     if isinstance(value, bool):
         return bool(value)
@@ -138,7 +143,7 @@ def _from_numpy(name: str, value: Any) -> Any:
         return moments if value.ndim else moments[0]
     if value.dtype.kind == "m":
         raise EventError(f"attribute {name!r} holds {show(value)}, a duration: give a number")
-    return plain(name, value.tolist())
+    return plain(name, value.astype(np.float64).tolist() if value.dtype.kind == "f" else value.tolist())
 
 
 def values_of(document: Mapping[str, Any], name: str) -> list[Any] | None:
@@ -162,7 +167,10 @@ def plain_document(document: Any) -> dict[str, Any]:
         raise EventError(
             f"a document is a mapping from attribute to value, not {type(document).__name__}: {show(document)}"
         )
-    found = {name: plain(name, value) for name, value in document.items() if isinstance(name, str)}
+    try:
+        found = {name: plain(name, value) for name, value in document.items() if isinstance(name, str)}
+    except RecursionError:
+        raise EventError("the document is nested too deeply, or holds itself: make it flatter") from None
     if any("." in name or type(value) is dict for name, value in found.items()):
         _check_paths(found)
     return found
@@ -231,3 +239,16 @@ def unpacked(raw: bytes | memoryview) -> dict[str, Any]:
 def run_keys(runs: Iterable[tuple[Cut, Cut]]) -> list[tuple[Key, Key]]:
     """Returns runs of values as keys: from the first on, before the second."""
     return [(cut_key(low), cut_key(high)) for low, high in runs]
+
+
+def time_of(document: Mapping[str, Any], at: str) -> int:
+    """Returns the time of a document, in microseconds, that an attribute holds; refuses one without."""
+    values = values_of(document, at)
+    if values is None or len(values) != 1 or not isinstance(values[0], date | Moment):
+        given = "nothing" if values is None else show(values[0] if len(values) == 1 else values)
+        raise EventError(
+            f"documents are kept by age, by the time in {at!r}, and this one has {given} there: "
+            "give a date or a datetime"
+        )
+    time = values[0]
+    return int(time) if isinstance(time, Moment) else microseconds(time)

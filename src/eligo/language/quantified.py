@@ -214,17 +214,19 @@ def _of_event(predicate: Predicate) -> Predicate:
 def _follows(join: Join, fact: Predicate) -> Iterator[Predicate]:
     """Table 2, transposed: what `a OP2 c` and `a OP1 d.b` say of d.b. A join has the event's attribute on its left."""
     equal = join.operator == "="
+    if fact.negated:  # which a document with several values need not satisfy
+        return
     if equal and not join.negated:
         if fact.operator != "is null":
-            yield Predicate(join.other, fact.operator, fact.values, fact.negated)
-        return
-    if fact.negated:
+            yield Predicate(join.other, fact.operator, fact.values)
         return
     if equal:  # a != d.b
         if fact.operator == "=":
             yield Predicate(join.other, "=", fact.values, True)
         return
     if join.negated:
+        return
+    if any(isinstance(value, bool) for value in fact.values):  # which have no order
         return
     low = {"=": 0, ">": 0, ">=": 0, "between": 0}.get(fact.operator)
     high = {"=": 0, "<": 0, "<=": 0, "between": 1}.get(fact.operator)

@@ -267,13 +267,18 @@ def pair_holds(body: Node, event: Event, document: Event, absent: str, several: 
             missing = left is ABSENT or right is ABSENT
             if missing:
                 return Constant(False)
-            held = any(_ordered(a, node.operator, b) for a in _values(left) for b in _values(right))
+            held = any(_joined(a, node.operator, b) for a in _values(left) for b in _values(right))
             return Constant(held != node.negated)
         if isinstance(node, Predicate) and node.variable:
             return Constant(_holds(node, not node.negated, lookup(document, node.attribute), "fails", several))
         return node
 
     return matches(bottom_up(push_negation(body), ask), event, absent, several)
+
+
+def _joined(left: Any, operator: str, right: Any) -> bool:
+    """Whether two values compare so; Booleans have no order."""
+    return _ordered(left, operator, right) and (operator == "=" or not isinstance(left, bool))
 
 
 # Ranges: the event's value is some unknown one of a set, and a conjunction needs one value for all its predicates.

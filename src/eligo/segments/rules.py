@@ -22,6 +22,7 @@ from eligo.compile.builder import Builder
 from eligo.compile.compiled import F64, I32, I64, Compiled
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
+from eligo.errors import EventError
 from eligo.evaluate.base import Evaluator
 from eligo.forking import RULES, fork_lock
 from eligo.index.base import Index
@@ -116,7 +117,12 @@ def screened(screen: Screen, which: I32, name: Callable[[int], str], events: I64
                 known[number] = screen.holds(events, name(number))
         return np.array([known[number] for number in numbers], np.bool_)
     pairs, places = np.unique(np.stack((events, which)), axis=1, return_inverse=True)
-    truths = [number < 0 or screen.holds(event, name(number)) for event, number in pairs.T.tolist()]
+    truths = []
+    for event, number in pairs.T.tolist():
+        try:
+            truths.append(number < 0 or screen.holds(event, name(number)))
+        except EventError as error:
+            raise EventError(f"event {event}: {error}") from None
     kept: NDArray[np.bool_] = np.array(truths, np.bool_)[places.ravel()]
     return kept
 

@@ -5,7 +5,7 @@
       strings-<hash>.bin         the string table
       segment-<hash>.bin         rules, compiled arrays, index and labels; one file a shard
       living-<hash>.bin          instead, where rules change in place: their pools and index
-      documents.log              the documents that rules ask about, if they do
+      documents-<hash>.log       the documents that rules ask about, if they do
       journal-<hash>.log         changes since (journal.py); the hash is that of the manifest that they follow
 
 A snapshot becomes visible when its manifest is put in place, which is one rename: whoever opens it finds the old one
@@ -57,10 +57,9 @@ from eligo.store.versions import is_versioned
 
 FORMAT = 7
 MANIFEST = "manifest.json"
-DOCUMENTS = "documents.log"  # those that the rules ask about (documents/durable.py)
 _OURS = re.compile(
-    r"manifest\.json|documents\.(log|new)|(strings|segment|living)-[0-9a-f]{32}\.bin|journal-[0-9a-f]{32}\.log|"
-    r"(manifest|strings|segment|living|journal)-[0-9a-f]{32}\.tmp"
+    r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(journal|documents)-[0-9a-f]{32}\.log|"
+    r"(manifest|strings|segment|living|journal)-[0-9a-f]{32}\.tmp|documents-[0-9a-f]{32}\.new"
 )
 
 _PREFIX = {"segments": "segment", "living": "living"}
@@ -84,10 +83,13 @@ class Content(msgspec.Struct, frozen=True):
     kind: Literal["segments", "living"]  # of structure: many shards, or one
     shards: tuple[ArrayFile, ...]
     options: dict[str, bool | int | float | str] = {}  # those that are not the default
+    documents: str = ""  # the file with those that the rules ask about
 
 
-def save(engine: Engine, path: str | PathLike[str]) -> None:
+def save(engine: Engine, path: str | PathLike[str], documents: Callable[[Path], str] | None = None) -> None:
     """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile.
+
+    `documents` writes those that the rules ask about to the directory, and returns the name of the file.
 
     Where the engine keeps its changes, a new journal begins, with those that were made meanwhile.
     """
@@ -106,12 +108,24 @@ def save(engine: Engine, path: str | PathLike[str]) -> None:
             strings=write_arrays(directory, "strings", {"data": data, "offsets": offsets, "slots": kept.slots}),
             shards=tuple(write_arrays(directory, prefix, arrays) for arrays in shards),
             attributes=tuple(attributes.without(~names).names),
+            documents="" if documents is None else documents(directory),
             **facts,
         )
         raw = sealed(content, FORMAT)
         with _new_journal(directory, raw, journal, since) as take_over:
             _replace(directory / MANIFEST, raw, take_over)
         _sweep(directory, content, raw)
+
+
+def documents_path(path: str | PathLike[str]) -> Path | None:
+    """Where the documents lie that were saved with a snapshot; None if there are none."""
+    directory = Path(local_path(path))
+    if is_versioned(directory) or not (directory / MANIFEST).exists():
+        return None
+    name = _read_manifest(directory)[0].documents
+    if name and not (directory / name).exists():
+        raise SnapshotError(f"{directory / name}: missing, though the manifest names it; save the rules again")
+    return directory / name if name else None
 
 
 def journal_path(directory: Path, raw: bytes) -> Path:
@@ -346,7 +360,7 @@ def _replace(path: Path, raw: bytes, done: Callable[[], None]) -> None:
 
 def _sweep(directory: Path, content: Content, raw: bytes) -> None:
     """Remove what the manifest does not name, and journals of others."""
-    named = {MANIFEST, DOCUMENTS, content.strings.file, *(shard.file for shard in content.shards)}
+    named = {MANIFEST, content.documents, content.strings.file, *(shard.file for shard in content.shards)}
     named.add(journal_path(directory, raw).name)
     for entry in directory.iterdir():
         if entry.name not in named and _OURS.fullmatch(entry.name):

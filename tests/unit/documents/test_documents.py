@@ -123,6 +123,7 @@ def test_documents_are_kept_by_age() -> None:
         ({"keep": timedelta(0), "at": "t"}, "an age"),
         ({"keep": 5, "at": "t"}, "kept by age"),
         ({"keep": 1.5}, "number of documents"),
+        ({"keep": "999999999w", "at": "t"}, "an age"),
         ({"keep": "7d", "at": 5}, "name of an attribute"),
     ],
 )
@@ -168,6 +169,7 @@ def test_documents_come_back_as_they_were() -> None:
         ({"a.b": 1, "a": {"b": 2}}, "given twice"),
         ({"a": {"b.c": 1, "b": {"c": 2}}}, "given twice"),
         ({"a": timedelta(1)}, "of type timedelta"),
+        ({"a": [[1]]}, "a list within a list"),
     ],
 )
 def test_bad_documents_are_refused_and_nothing_is_lost(document: Any, message: str) -> None:
@@ -202,9 +204,13 @@ def test_saved_rules_need_documents(tmp_path: Path) -> None:
     assert opened.match({"a": 1}) == ["seen"]
     other = Documents()
     assert eligo.open(tmp_path / "s", documents=other).match({"a": 1}) == []
-    (tmp_path / "s" / "documents.log").unlink()
-    with pytest.raises(eligo.OptionError, match=r"documents=eligo\.Documents"):
+    next((tmp_path / "s").glob("documents-*.log")).unlink()
+    with pytest.raises(eligo.SnapshotError, match="missing"):
         eligo.open(tmp_path / "s")
+    assert eligo.open(tmp_path / "s", documents=other).match({"a": 1}) == []
+    engine = eligo.open(tmp_path / "s", documents=other).engine
+    with pytest.raises(eligo.OptionError, match=r"documents=eligo\.Documents"):
+        Matcher.of(engine)
 
 
 def test_attributes_are_those_that_joins_look_at_too() -> None:
@@ -297,6 +303,90 @@ def test_pre_filtering_waits_for_a_document() -> None:
     assert m.match({"a": 5, "b": 5}) == []
     documents.add_many([{"a": 5, "b": 1}] * 100)
     assert m.match({"a": 5, "b": 5}) == ["r"]
+
+
+# What was once wrong.
+
+
+def test_a_quantifier_with_many_terms() -> None:
+    m, documents = alerts(("wide", "exists d (" + " or ".join(f"x{i} = d.a" for i in range(70)) + ")"))
+    m.add("deep", "forall d (" + " and ".join(f"(d.a = {i} or x = d.b)" for i in range(70)) + ")")
+    documents.add({"a": 1})
+    assert m.match({"x3": 1}) == ["wide"]
+    assert m.match({"x3": 2}) == []
+
+
+def test_patterns_know_strings_that_took_the_place_of_others() -> None:
+    m, documents = alerts(("like", "exists d (d.s like '%z%' and d.n = n)"))
+    for i in range(3000):
+        documents.add({"s": f"a{i}", "n": i})
+        if i >= 10:
+            documents.remove(i - 10)
+        if i % 50 == 0:
+            m.match({"n": i})
+    for i in range(200):
+        documents.add({"s": f"{'z' if i % 2 else 'y'}{i}", "n": -i})
+        assert m.match({"n": -i}) == (["like"] if i % 2 else []), i
+
+
+def test_what_follows_for_documents_is_no_more_than_follows() -> None:
+    m, documents = alerts(
+        ("negated", "a != 5 and exists d (a = d.b and d.k = 1)"), ("range", "x = 5 and exists d (x != d.y and d.z = 1)"),
+        ("Boolean", "f = true and exists d (f < d.b and d.k = 2)"),
+    )  # fmt: skip
+    documents.add({"b": [5, 6], "k": 1, "y": 5, "z": 1})
+    assert m.match({"a": 6}) == ["negated"]
+    assert m.match({"x": eligo.OneOf(5)}) == ["range"]
+    assert m.match({"f": True}) == []  # Booleans have no order
+    documents.add({"b": False})
+    assert m.explain({"f": True}, "Boolean").matched is False
+
+
+def test_tables_one_after_another_take_no_more_than_they_need() -> None:
+    m, documents = alerts()
+    documents.keep = type(documents.keep)(count=100)
+    m.add("r", "exists d (s = d.s and n = d.n)")
+    for i in range(60):
+        documents.add_many(pa.table({"s": [f"s{i}", f"t{i}"] * 20, "n": range(40)}))
+    assert documents.stats()["index_bytes"] < 100_000
+    assert m.match({"s": "s59", "n": 38}) == ["r"]
+    assert m.match({"s": "s50", "n": 38}) == []
+
+
+def test_columns_that_are_seldom_seen() -> None:
+    m, documents = alerts(("s", "exists d (s = d.s)"), ("t", "exists d (t = d.t)"), ("m", "exists d (n.m.k = d.k)"))
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1]), pa.array(["a", None]))
+    documents.add_many(
+        pa.table({"s": words, "t": pa.array([-1, 999, 1000, None], pa.timestamp("ns")), "k": [1, 2, 3, 4]})
+    )
+    assert m.match({"s": "a"}) == ["s"]
+    assert m.match_batch(pa.table({"t": pa.array([-1, 0, 5000], pa.timestamp("ns"))}))["event"].to_pylist() == [0, 1]
+    nested = pa.array([{"m": [("k", 1)]}, {"m": [("k", 9)]}], pa.struct([("m", pa.map_(pa.string(), pa.int64()))]))
+    assert m.match_batch(pa.table({"n": nested}))["event"].to_pylist() == [0]
+    with pytest.raises(eligo.EventError, match="beyond"):
+        documents.add_many(pa.table({"t": pa.array([2**60], pa.timestamp("s"))}))
+    with pytest.raises(eligo.EventError, match="one name"):
+        documents.add_many(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]))
+    assert len(documents) == 4
+
+
+def test_events_that_joins_cannot_use_are_rejects() -> None:
+    m, documents = alerts(("r", "exists d (x = d.x)"))
+    documents.add({"x": 1})
+    found, rejects = m.match_batch([{"x": 1}, {"x": object()}, {"x": 1}, {"x": [[1]]}], on_error="collect")
+    assert found["event"].to_pylist() == [0, 2]
+    assert [reject.row for reject in rejects] == [1, 3]
+    assert "of type object" in rejects[0].message
+
+
+def test_questions_that_were_forgotten_are_asked_anew() -> None:
+    m, documents = alerts(("r", "a = 1 and exists d (d.k = 1 and x = d.x)"))
+    assert m._joins is not None
+    m._joins.phases.fixed = "joins"
+    assert m.match({"a": 1, "x": 5}) == []
+    m._joins.forget()
+    documents.add({"k": 1, "x": 5})
+    assert m.match({"a": 1, "x": 5}) == ["r"]
 
 
 # Delivery.

@@ -100,6 +100,21 @@ def test_ages_are_remembered(tmp_path: Path) -> None:
         documents.add({"t": day - timedelta(days=3)})
 
 
+def test_another_way_to_keep(tmp_path: Path) -> None:
+    day = date(2026, 1, 10)
+    with Documents(keep="2d", at="t", path=tmp_path / "a") as documents:
+        documents.add({"t": day - timedelta(days=2)})
+        documents.add({"t": day + timedelta(days=1)})
+    with Documents(keep=None, path=tmp_path / "a") as documents:
+        assert len(documents) == 1  # what had gone stays away
+    with Documents(keep=10, path=tmp_path / "b") as documents:
+        documents.add_many(pa.table({"t": [day, day - timedelta(days=9)], "i": [1, 2]}))
+    with Documents(keep="2d", at="t", path=tmp_path / "b") as documents:
+        assert [one["i"] for one in documents] == [1]
+        with pytest.raises(eligo.EventError, match="longer ago"):
+            documents.add({"t": day - timedelta(days=3)})
+
+
 def test_a_long_journal_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable, "_WORTH", 2000)
     m = Matcher(documents=Documents(keep=10, path=tmp_path, sync="never"))
@@ -169,6 +184,22 @@ def test_foreign_and_damaged_files(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(eligo.OptionError, match="is a file"):
         Documents(path=tmp_path / "file")
+
+
+def test_saving_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    m = Matcher(documents=Documents())
+    m.add("a", "exists d (a = d.a)")
+    m.publish({"a": 1})
+    m.save(tmp_path / "s")
+    m.add("b", "a = 1")
+    m.publish({"a": 2})
+    monkeypatch.setattr(durable, "write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        m.save(tmp_path / "s")
+    opened = eligo.open(tmp_path / "s")
+    assert (list(opened), len(opened.documents or ())) == (["a"], 1)
+    with Documents(path=tmp_path / "d"), pytest.raises(eligo.SnapshotError, match="other things"):
+        Matcher().save(tmp_path / "d")
 
 
 def test_an_opened_matcher_keeps_what_it_publishes(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_table_2(constant: str, join: str, expected: str) -> None:
         ("a between 5 and 10", "d.a >= a", ["a >= 5"]),
         ("a in (1, 2)", "d.a = a", ["a in (1, 2)"]),
         ("a like 'x%'", "d.a = a", ["a like 'x%'"]),
-        ("a != 3", "d.a = a", ["a != 3"]),
+        ("a != 3", "d.a = a", []),  # a document with several values may have 3 among them
         ("a = 3", "d.a != a", ["a != 3"]),
         ("a > 3", "d.a != a", []),
         ("a != 3", "d.a < a", []),
