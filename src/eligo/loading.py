@@ -23,8 +23,9 @@ from eligo.arguments import plain_id, shown
 from eligo.bulk import rows_of
 from eligo.errors import EligoError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
-from eligo.language import Limits, Node, Quantified, parse
+from eligo.language import Limits, Node, parse
 from eligo.reading import (
+    Refusal,
     KINDS,
     check_id,
     duplicate,
@@ -52,7 +53,7 @@ class Loader:
     def __init__(self, rules: Rules, limits: Limits) -> None:
         self.rules = rules
         self.limits = limits
-        self.refused: Callable[[Quantified], EligoError] | None = no_documents
+        self.refused: Refusal | None = no_documents
         self.prepare: Callable[[str], object] | None = None  # called with each tag that documents are to be asked by
         self.owned = False  # whether some rule has, or had, an owner
         self.id_type: type | None = None

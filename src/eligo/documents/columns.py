@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eligo.compile.codes import RAW_FLOAT
 from eligo.compile.compiled import I64
+from eligo.compile.decimals import decimal_entries
 from eligo.documents.values import number_key
 from eligo.language.reference import Moment
 from eligo.language.values import BOOLEAN, NUMBER, STRING, TIME
@@ -55,6 +57,7 @@ def _is_flat(kind: pa.DataType) -> bool:
         return bool(is_type.is_string(kind.value_type) or is_type.is_large_string(kind.value_type))
     return bool(
         (is_type.is_integer(kind) and kind != pa.uint64())
+        or is_type.is_decimal(kind)
         or is_type.is_float64(kind)
         or is_type.is_float32(kind)
         or is_type.is_boolean(kind)
@@ -93,14 +96,25 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
     elif is_type.is_integer(kind):
         whole = left.cast(pa.int64()).to_numpy()
         number, key = NUMBER, ordered_floats(whole.astype(np.float64))
-        for i in np.flatnonzero((whole > 2**53) | (whole < -(2**53))).tolist():
-            key[i], rest[i] = number_key(int(whole[i]))
+        _put_large(whole, np.flatnonzero((whole > 2**53) | (whole < -(2**53))), key, rest)
+    elif is_type.is_decimal(kind):
+        one = left.combine_chunks() if isinstance(left, pa.ChunkedArray) else left
+        found, entry = decimal_entries(one)
+        floats = np.where(found == RAW_FLOAT, entry.view(np.float64), entry.astype(np.float64))
+        number, key = NUMBER, ordered_floats(floats)
+        _put_large(entry, np.flatnonzero(found != RAW_FLOAT), key, rest)
     elif is_type.is_boolean(kind):
         number, key = BOOLEAN, left.cast(pa.int64()).to_numpy()
     else:
         moments = left.cast(pa.timestamp("us", kind.tz if is_type.is_timestamp(kind) else None), safe=False)
         number, key = TIME, moments.cast(pa.int64()).to_numpy()
     return Column(np.arange(count) if rows is None else rows, number, key, rest, data, offsets)
+
+
+def _put_large(whole: I64, rows: I64, key: I64, rest: I64) -> None:
+    """Writes the keys of integers that may be no floats."""
+    for i in rows.tolist():
+        key[i], rest[i] = number_key(int(whole[i]))
 
 
 def ordered_floats(values: NDArray[np.float64]) -> I64:

@@ -1,0 +1,220 @@
+"""The values that documents have of an attribute, without the documents: all that a question about it alone needs.
+
+    a part       the distinct values of one column of a table, all of one kind, ascending (values.py)
+      key        int64
+      rest       int64; nothing where all are 0, as they are but for integers beyond 2**53
+      offsets    of strings: where the bytes of each lie in data, one more than there are values
+      data       UTF-8
+    an index     for each attribute some parts, one for each table of documents
+
+Parts never change and need not be merged: a question is whether there is a value in some set, or outside of it, so the
+answers of the parts are put together by OR. They may be mapped from files, and 100,000,000 documents are as many
+values at most: O(log n) for each part, and no memory but the pages that are touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from eligo.arrow import numpy_of
+from eligo.compile.compiled import I64, U8, Arrays
+from eligo.documents.columns import flat_column
+from eligo.documents.documents import Documents
+from eligo.documents.index import DocumentIndex, Runs, prefix_keys
+from eligo.documents.values import key_of
+from eligo.jit import handle, inline, kernel
+from eligo.language.values import BOOLEAN, OBJECT, STRING
+
+make_values_handle = handle("ValuesHandle", ("key", "rest", "offsets", "data"))
+
+SMALLER, EQUAL, LARGER, OTHER = 0, 1, 2, 3  # flags of `compare_values`
+_NO_NUMBERS: I64 = np.zeros(0, np.int64)
+_NO_BYTES: U8 = np.zeros(0, np.uint8)
+
+
+@inline
+def order_of(h, place, bound, text):
+    """The order of the value at a place and of a bound of its kind: negative, 0 or positive."""
+    if h.key[place] != bound[1]:
+        return np.int64(-1) if h.key[place] < bound[1] else np.int64(1)
+    if len(h.offsets):
+        if bound[2] == np.int64(-0x8000000000000000):  # before all strings
+            return np.int64(1)
+        at, stop, i, end = h.offsets[place], h.offsets[place + 1], bound[3], bound[4]
+        while at < stop and i < end:
+            if h.data[at] != text[i]:
+                return np.int64(h.data[at]) - np.int64(text[i])
+            at, i = at + 1, i + 1
+        return np.int64((stop - at) - (end - i))
+    rest = h.rest[place] if len(h.rest) else np.int64(0)
+    return np.int64(-1) if rest < bound[2] else np.int64(rest > bound[2])
+
+
+@inline
+def values_before(h, kind, bound, text):
+    """How many values of a part, which are of one kind, come before a bound."""
+    if kind != bound[0]:
+        return np.int64(0) if kind > bound[0] else np.int64(len(h.key))
+    low, high = np.int64(0), np.int64(len(h.key))
+    while low < high:
+        middle = (low + high) // 2
+        if order_of(h, middle, bound, text) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def count_values(h, kind, bounds, text):
+    """How many values of a part lie in runs, given as bounds: low, high, low, high."""
+    total = np.int64(0)
+    for i in range(0, len(bounds), 2):
+        low, high = values_before(h, kind, bounds[i], text), values_before(h, kind, bounds[i + 1], text)
+        total += max(high - low, np.int64(0))
+    return total
+
+
+@kernel
+def compare_values(h, kind, bound, text, flags):
+    """Sets flags: a part has a value of the bound's kind that is smaller, equal, or larger; or of another kind."""
+    count = np.int64(len(h.key))
+    if kind == BOOLEAN:  # objects stand behind true, and are of no kind
+        while count and h.key[count - 1] >= OBJECT:
+            count -= 1
+            flags[OTHER] = True
+    if kind != bound[0]:
+        flags[OTHER] |= count > 0
+        return
+    place = min(values_before(h, kind, bound, text), count)
+    equal = place < count and order_of(h, place, bound, text) == 0
+    flags[SMALLER] |= place > 0
+    flags[EQUAL] |= equal
+    flags[LARGER] |= place + np.int64(equal) < count
+
+
+@dataclass(frozen=True)
+class Values:
+    """A part, drawn above, and what is known of its table."""
+
+    kind: int
+    rows: int  # documents
+    here: int  # of them have the attribute
+    uneven: int  # of these have several values, or none
+    key: I64
+    rest: I64 = field(default_factory=_NO_NUMBERS.copy)
+    offsets: I64 = field(default_factory=_NO_NUMBERS.copy)
+    data: U8 = field(default_factory=_NO_BYTES.copy)
+
+    def arrays(self) -> Arrays:
+        return {"key": self.key, "rest": self.rest, "offsets": self.offsets, "data": self.data}
+
+    @cached_property
+    def handle(self) -> Any:
+        return make_values_handle(self.key, self.rest, self.offsets, self.data)
+
+
+def values_of_column(column: pa.ChunkedArray | pa.Array) -> Values:
+    """The values of a column of documents, each once. A list is several values; a struct is an object."""
+    rows, here, uneven = len(column), len(column) - column.null_count, 0
+    several = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    if several:
+        there = column.drop_null()
+        lengths = numpy_of(_joined(pc.list_value_length(there))).astype(np.int64)
+        column = pc.list_flatten(there)
+        known = numpy_of(_joined(column.is_valid())).astype(np.bool_)
+        if pa.types.is_floating(column.type):
+            known &= ~numpy_of(_joined(pc.is_nan(column).fill_null(False))).astype(np.bool_)
+        ends = np.cumsum(lengths)
+        before = np.concatenate(([0], np.cumsum(known)))
+        uneven = int((before[ends] - before[ends - lengths] != 1).sum())
+    kind = column.type
+    if pa.types.is_null(kind):
+        return Values(BOOLEAN, rows, here, uneven, _NO_NUMBERS)
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        objects = int(len(column) > column.null_count)
+        return Values(BOOLEAN, rows, here, uneven, np.full(objects, OBJECT, np.int64))
+    flat = flat_column(column)
+    here = here if several else len(flat.rows)  # NaN is absent
+    if flat.kind == STRING:
+        return Values(STRING, rows, here, uneven, **_sorted_texts(flat.data, flat.offsets))
+    if not flat.rest.any():
+        return Values(flat.kind, rows, here, uneven, np.unique(flat.key))
+    order = np.lexsort((flat.rest, flat.key))
+    key, rest = flat.key[order], flat.rest[order]
+    first = np.ones(len(key), np.bool_)
+    first[1:] = (key[1:] != key[:-1]) | (rest[1:] != rest[:-1])
+    return Values(flat.kind, rows, here, uneven, key[first], rest[first])
+
+
+def _joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _sorted_texts(data: NDArray[np.uint8], offsets: I64) -> dict[str, Any]:
+    """Strings, each different, in the order of their bytes."""
+    count = len(offsets) - 1
+    texts = pa.Array.from_buffers(
+        pa.large_string(), count, [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data)]
+    )
+    texts = texts.take(pc.sort_indices(texts))
+    begin = np.frombuffer(texts.buffers()[1], np.int64)[: count + 1]
+    heap = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[: begin[-1]]
+    key = np.empty(count, np.int64)
+    prefix_keys(heap, begin, begin[1:], np.arange(count), key)
+    return {"key": key, "offsets": begin, "data": heap}
+
+
+class FrozenIndex(DocumentIndex):
+    """What questions about one attribute alone ask of a `DocumentIndex`; nothing comes or goes, and there are no slots.
+
+    Where an attribute is `uneven`, questions that need even ones cannot be asked (segments/joining.py).
+    """
+
+    def __init__(self, documents: int, attributes: Iterable[tuple[str, Sequence[Values]]]) -> None:
+        super().__init__()
+        self.documents = documents
+        self._parts: list[Sequence[Values]] = []
+        for name, parts in attributes:
+            self.names[name] = len(self.names)
+            self.here.append(sum(part.here for part in parts))
+            self.uneven.append(sum(part.uneven for part in parts))
+            self._parts.append(parts)
+
+    def values(self, attribute: int) -> int:
+        return sum(len(part.key) for part in self._parts[attribute])
+
+    def located(self, attribute: int, runs: Runs) -> tuple[int, I64]:
+        """Returns how many values lie in a set, each counted once for every part that has it; and no places."""
+        hits = sum(count_values(part.handle, part.kind, runs.bounds, runs.text) for part in self._parts[attribute])
+        return int(hits), _NO_NUMBERS
+
+    def compared(self, attribute: int, value: Any) -> tuple[bool, bool, bool, bool]:
+        kind, key, rest, raw = key_of(value)
+        bound = np.array((kind, key, rest, 0, len(raw)), np.int64)
+        text = np.frombuffer(raw, np.uint8) if raw else _NO_BYTES
+        flags = np.zeros(4, np.bool_)
+        for part in self._parts[attribute]:
+            compare_values(part.handle, part.kind, bound, text, flags)
+            if flags.all():
+                break
+        return tuple(flags.tolist())
+
+
+class FrozenDocuments(Documents):
+    """Documents of which nothing is known but a `FrozenIndex`."""
+
+    def __init__(self, index: FrozenIndex) -> None:
+        super().__init__(keep=None)
+        self.index = index
+
+    def watch(self, names: Iterable[str]) -> None:
+        """All that will be asked is in the index."""
