@@ -17,9 +17,10 @@ from eligo.arguments import directory_path, flag, one_of, plain_id, shown, tag_n
 from eligo.arrow import arrow_of
 from eligo.compile.events import EventBuffer
 from eligo.documents import Documents
-from eligo.documents.asking import EventScreen, Joins
 from eligo.documents.columns import rows_of
 from eligo.documents.delivery import Delivered, Delivery, DeliveryFailure
+from eligo.documents.event_state import EventScreen
+from eligo.documents.joins import Joins
 from eligo.engine import Absent, Engine
 from eligo.errors import EventError, OptionError, UnknownRuleError
 from eligo.explain import Explanation, explain

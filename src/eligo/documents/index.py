@@ -201,8 +201,10 @@ def cells_between(h, attribute, low, high):
 
 
 @kernel
-def compare_all(h, attribute, value, text, counts):
-    """Counts the values of an attribute that are of the kind of a given one and smaller, equal, and larger."""
+def compare_all(h, attribute, value, text, found):
+    """Writes whether an attribute has values of the kind of a given one that are smaller, equal, and larger, and
+    values of another kind.
+    """
     bound = value.copy()
     bound[1] = bound[2] = np.int64(-0x8000000000000000)
     first = place_of(h, attribute, bound, text, np.int64(-1))
@@ -212,9 +214,11 @@ def compare_all(h, attribute, value, text, counts):
     if value[0] == BOOLEAN:  # objects stand behind true
         bound[0], bound[1], bound[2] = value[0], OBJECT, 0
     last = place_of(h, attribute, bound, text, np.int64(-1))
-    counts[0] = cells_between(h, attribute, first, low)
-    counts[1] = cells_between(h, attribute, low, high)
-    counts[2] = cells_between(h, attribute, high, last)
+    found[0], found[1], found[2] = first < low, low < high, high < last
+    # The last place is behind the last cell of the last block.
+    blocks = h.sizes[attribute]
+    end = (blocks - 1) * BLOCK + h.count[h.directory[attribute, blocks - 1]] if blocks else 0
+    found[3] = first > 0 or last < end
 
 
 @kernel
@@ -306,6 +310,8 @@ def has(h, terms, t, bounds, text, slot, marks):
     attribute = terms[t, 0]
     if terms[t, 1] == MARKED:
         held = (marks[attribute, slot >> 6] >> np.uint64(slot & 63)) & np.uint64(1) != 0
+        if terms[t, 2] != 0:  # negated, it needs the attribute
+            held = not held and h.first[terms[t, 4], slot] != ABSENT
         return held == (terms[t, 3] != 0)
     cell = h.first[attribute, slot]
     held = cell != ABSENT
@@ -317,6 +323,8 @@ def has(h, terms, t, bounds, text, slot, marks):
                     held = True
                     break
             cell = h.following[cell]
+        held = held != (terms[t, 2] != 0)
+    elif terms[t, 1] == PRESENT:
         held = held != (terms[t, 2] != 0)
     return held == (terms[t, 3] != 0)
 
@@ -344,11 +352,11 @@ def search_led(h, terms, led, bounds, text, places, marks, most):
             end = high % BLOCK if at == high // BLOCK else np.int64(h.count[block])
             for j in range(begin, min(end, np.int64(h.count[block]))):
                 slot = h.slot[h.blocks[block, j]]
-                if has_all(h, terms, led, bounds, text, slot, marks):
-                    return np.int64(slot)
-                looked += 1
                 if looked == most:
                     return np.int64(-2)
+                looked += 1
+                if has_all(h, terms, led, bounds, text, slot, marks):
+                    return np.int64(slot)
             at += 1
     return np.int64(-1)
 
@@ -363,15 +371,20 @@ def search_listed(h, terms, bounds, text, slots, marks):
 
 
 @kernel
-def search_bits(h, terms, bounds, text, words, marks):
-    """The same among the documents that have a bit."""
-    for i in range(len(words)):
-        word = words[i]
-        while word:
-            slot = np.int64(64 * i) + np.int64(trailing_zeros(word))
-            if has_all(h, terms, -1, bounds, text, slot, marks):
-                return slot
-            word &= word - np.uint64(1)
+def search_common(h, terms, marks, alive):
+    """The same among all documents, 64 at a time; terms are attribute, what is asked, negated, wanted, row of marks."""
+    for i in range(len(alive)):
+        word = alive[i]
+        for t in range(len(terms)):
+            if word == 0:
+                break
+            here = h.present[terms[t, 0], i]
+            bits = here if terms[t, 1] == PRESENT else marks[terms[t, 4], i]
+            if terms[t, 2] != 0:
+                bits = ~bits if terms[t, 1] == PRESENT else here & ~bits
+            word &= bits if terms[t, 3] != 0 else ~bits
+        if word != 0:
+            return np.int64(64 * i) + np.int64(trailing_zeros(word))
     return np.int64(-1)
 
 
@@ -514,13 +527,15 @@ class DocumentIndex:
         places = np.empty(len(runs.bounds), np.int64)
         return int(locate(self.handle, attribute, runs.bounds, runs.text, places)), places
 
-    def compared(self, attribute: int, value: Any) -> tuple[int, int, int]:
-        """Returns how many values of an attribute are of the kind of a given one and smaller, equal, and larger."""
+    def compared(self, attribute: int, value: Any) -> tuple[bool, bool, bool, bool]:
+        """Returns whether an attribute has values of the kind of a given one that are smaller, equal, and larger, and
+        values of another kind.
+        """
         kind, key, rest, raw = key_of(value)
         bound = np.array((kind, key, rest, 0, len(raw)), np.int64)
-        counts = np.empty(3, np.int64)
-        compare_all(self.handle, attribute, bound, np.frombuffer(raw, np.uint8) if raw else _NO_BYTES, counts)
-        return tuple(counts.tolist())  # type: ignore[return-value]
+        found = np.empty(4, np.bool_)
+        compare_all(self.handle, attribute, bound, np.frombuffer(raw, np.uint8) if raw else _NO_BYTES, found)
+        return tuple(found.tolist())
 
     def slots_in(self, attribute: int, runs: Runs) -> I64:
         """Returns the slots of the documents with a value in a set, one for each such value, by value."""
@@ -536,9 +551,13 @@ class DocumentIndex:
         runs = Runs([((TIME, LEAST, LEAST, b""), (TIME, max(time, LEAST + 1), 0, b""))])
         return self.slots_in(attribute, runs).tolist()  # type: ignore[no-any-return]
 
-    def bits(self, attribute: int, places: I64) -> U64:
-        """Returns a bit for every slot: whether its document has a value between places."""
+    def bits(self, attribute: int, hits: int, places: I64) -> U64:
+        """Returns a bit for every slot: whether its document has a value between places, as `hits` values do."""
         words = np.zeros(len(self.alive), np.uint64)
+        if 2 * hits > self.here[attribute] and not self.uneven[attribute]:  # those that have not are fewer
+            end = self._arrays["sizes"][attribute] * BLOCK
+            mark(self.handle, attribute, np.concatenate(([0], places, [end])), words)
+            return words ^ self.present(attribute)
         mark(self.handle, attribute, places, words)
         return words
 
