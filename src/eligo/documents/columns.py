@@ -78,8 +78,8 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
     data, offsets = _NO_BYTES, _NO_OFFSETS
     key: I64
     if is_type.is_string(kind) or is_type.is_large_string(kind) or is_type.is_dictionary(kind):
-        words = left.cast(pa.large_string()).combine_chunks() if is_type.is_dictionary(kind) else left.combine_chunks()
-        words = (words if isinstance(words, pa.Array) else pa.concat_arrays(words.chunks)).dictionary_encode()
+        words = left.cast(pa.large_string()) if is_type.is_dictionary(kind) else left
+        words = _whole(words).dictionary_encode()
         texts = words.dictionary.cast(pa.large_string())
         offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
@@ -98,8 +98,7 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
         number, key = NUMBER, ordered_floats(whole.astype(np.float64))
         _put_large(whole, np.flatnonzero((whole > 2**53) | (whole < -(2**53))), key, rest)
     elif is_type.is_decimal(kind):
-        one = left.combine_chunks() if isinstance(left, pa.ChunkedArray) else left
-        found, entry = decimal_entries(one)
+        found, entry = decimal_entries(_whole(left))
         floats = np.where(found == RAW_FLOAT, entry.view(np.float64), entry.astype(np.float64))
         number, key = NUMBER, ordered_floats(floats)
         _put_large(entry, np.flatnonzero(found != RAW_FLOAT), key, rest)
@@ -109,6 +108,14 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
         moments = left.cast(pa.timestamp("us", kind.tz if is_type.is_timestamp(kind) else None), safe=False)
         number, key = TIME, moments.cast(pa.int64()).to_numpy()
     return Column(np.arange(count) if rows is None else rows, number, key, rest, data, offsets)
+
+
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece."""
+    if isinstance(column, pa.Array):
+        return column
+    joined = column.combine_chunks()
+    return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
 
 
 def _put_large(whole: I64, rows: I64, key: I64, rest: I64) -> None:

@@ -220,7 +220,7 @@ class EventState:
             return not wanted and index.documents > 0
         if len(values) != 1 or isinstance(values[0], Mapping):
             return None
-        if index.uneven[attribute] and (join.negated or not wanted):
+        if index.uneven[attribute] and join.negated == wanted:  # wanted is that no value of a document compares so
             return None
         known = self._compared.get((join.attribute, attribute))
         if known is None:
@@ -299,6 +299,8 @@ class EventState:
             counts["one by one"] += 1
             table = self._table(question, chosen)
             return int(search_listed(index.handle, *table, self.joins.documents.received(question.owner), self._marks))
+        if not chosen and any_slot:
+            return 0 if index.documents else -1
         if len(chosen) == 1 and any_slot:
             found = self._counted(*chosen[0])
             if found is not None:
@@ -320,16 +322,18 @@ class EventState:
     def _counted(self, term: Term, asked: Asked) -> bool | None:
         """Returns whether some document is as one term wants it; None if counting values does not tell."""
         index = self.index
-        here = index.here[asked.attribute]
+        missing = index.here[asked.attribute] < index.documents
         if asked.mode == MARKED:
             return None
         if asked.mode == PRESENT:
-            held = index.documents - here if asked.negated else here
-        elif index.uneven[asked.attribute] and (asked.negated or not term.wanted):
+            return missing if asked.negated == term.wanted else index.here[asked.attribute] > 0
+        if asked.negated != term.wanted:  # a value in the runs is looked for
+            found = asked.hits > 0
+        elif index.uneven[asked.attribute]:
             return None
         else:
-            held = here - asked.hits if asked.negated else asked.hits
-        return held > 0 if term.wanted else held < index.documents
+            found = asked.hits < index.values(asked.attribute)
+        return found or (missing and not term.wanted)
 
     def _table(self, question: Question, chosen: Iterable[tuple[Term, Asked]]) -> tuple[I64, I64, NDArray[np.uint8]]:
         """Returns terms as kernels ask them of one document, the bounds of their runs, and the bytes of these."""
