@@ -25,8 +25,8 @@ from eligo.errors import EligoError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
 from eligo.language import Limits, Node, parse
 from eligo.reading import (
-    Refusal,
     KINDS,
+    Refusal,
     check_id,
     duplicate,
     no_documents,

@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I64
+from eligo.compile.unusable import UnusableValuesError
 from eligo.documents.columns import column_values
 from eligo.documents.index import MARKED, PRESENT, RUNS, TERM, U64, Runs, search_common, search_led, search_listed
 from eligo.documents.values import plain, run_keys
@@ -95,9 +96,36 @@ class EventScreen:
         """The value of a table's column in a row; None if there is no such column."""
         values = self._columns.get(name)
         if values is None:
-            known = name in self._events.schema.names
-            values = self._columns[name] = column_values(self._events.column(name)) if known else []
+            values = self._columns[name] = _readable_values(self._events, name)
         return values[row] if values else None
+
+
+def _readable_values(events: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
+    """The values of an attribute, which may have several columns, each row in one of them; nothing if it has none."""
+    found: list[Any] = []
+    for number in events.schema.get_all_field_indices(name):
+        column = events.column(number)
+        try:
+            values = column_values(column)
+        except (ValueError, OverflowError):  # bytes that are no text, days that Python does not know
+            raise UnusableValuesError(
+                f"attribute {name!r} is compared with documents, and holds a value of type {column.type} that cannot be "
+                "read",
+                name,
+                _unreadable_rows(column),
+            ) from None
+        found = values if not found else [b if a is None else a for a, b in zip(found, values, strict=True)]
+    return found
+
+
+def _unreadable_rows(column: pa.ChunkedArray | pa.Array) -> I64:
+    rows = []
+    for row in range(len(column)):
+        try:
+            column_values(column.slice(row, 1))
+        except (ValueError, OverflowError):
+            rows.append(row)
+    return np.array(rows, np.int64)
 
 
 class _Row(Mapping[str, Any]):

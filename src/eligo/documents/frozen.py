@@ -142,6 +142,8 @@ def values_of_column(column: pa.ChunkedArray | pa.Array) -> Values:
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         objects = int(len(column) > column.null_count)
         return Values(BOOLEAN, rows, here, uneven, np.full(objects, OBJECT, np.int64))
+    if pa.types.is_string(kind):  # whose bytes in one piece may be more than 32 bits of offsets reach
+        column = column.cast(pa.large_string())
     flat = flat_column(column)
     here = here if several else len(flat.rows)  # NaN is absent
     if flat.kind == STRING:

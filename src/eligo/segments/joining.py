@@ -11,7 +11,7 @@ Where some documents have several values, or none, that is not enough for questi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
@@ -102,3 +102,16 @@ def joining_of(table: RuleTable, rows: NDArray[np.bool_] | None = None) -> Joini
             total.update(dict.fromkeys(getattr(needs, name), count))
         searching += count * needs.searching
     return Joining(int(counts.sum()), searching, **{name: dict(sorted(t.items())) for name, t in totals.items()})
+
+
+def rows_asking(table: RuleTable, wanted: Callable[[Needs], bool]) -> NDArray[np.bool_]:
+    """For every row of a table, whether its rule asks documents for something that is wanted."""
+    joins = table.joins
+    if joins is None:
+        return np.zeros(len(table), np.bool_)
+    numbers, names = joins
+    chosen = np.zeros(len(names) + 1, np.bool_)  # the last is that of rules without quantifiers, whose number is -1
+    for number in np.unique(numbers[numbers >= 0]).tolist():
+        chosen[number] = wanted(needs_of(names[number][1:]))
+    found: NDArray[np.bool_] = chosen[numbers]
+    return found

@@ -56,8 +56,8 @@ def update_rules(
 ) -> Published:
     """Add, replace and remove rules of the rule set at `path`, and publish the outcome as a new version.
 
-    changes_df  columns id, expression, and, if there, weight, tags, owner and change: "put" (the default) adds a rule or
-                replaces the one with that id, "add" and "replace" do just that, "remove" needs no expression
+    changes_df  columns id, expression, and, if there, weight, tags, owner and change: "put" (the default) adds a rule
+                or replaces the one with that id, "add" and "replace" do just that, "remove" needs no expression
     on_error    "collect" applies the good changes and keeps the bad ones in `Published.rejects`; "raise" publishes
                 nothing if one is bad
     compact     make the shards anew afterwards, as a version of its own: always, never, or (None) when a quarter of
