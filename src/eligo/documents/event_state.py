@@ -109,8 +109,8 @@ def _readable_values(events: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
             values = column_values(column)
         except (ValueError, OverflowError):  # bytes that are no text, days that Python does not know
             raise UnusableValuesError(
-                f"attribute {name!r} is compared with documents, and holds a value of type {column.type} that cannot be "
-                "read",
+                f"attribute {name!r} is compared with documents, and holds something of type {column.type} that is no "
+                "value: leave it out",
                 name,
                 _unreadable_rows(column),
             ) from None
