@@ -310,7 +310,7 @@ def test_updates_that_do_not_fit_are_refused(session: Any, folders: Folders) -> 
         spark.update_documents(where, session.range(3).selectExpr("id as nubmer"))
     with pytest.raises(eligo.EventError, match="of type string, and that of the documents is of type bigint: cast it"):
         spark.update_documents(where, session.range(3).selectExpr("cast(id as string) as number"))
-    with pytest.raises(eligo.OptionError, match="remove names 'nubmer', .*did you mean 'number'"):
+    with pytest.raises(eligo.OptionError, match=r"remove names 'nubmer', .*did you mean 'number'"):
         spark.update_documents(where, remove="nubmer = 1", session=session)
     with pytest.raises(eligo.RuleSyntaxError):
         spark.update_documents(where, remove="number = ", session=session)
