@@ -451,7 +451,7 @@ class EventState:
         if name in self._values:
             return self._values[name]
         event = self.event
-        value = event.get(name) if type(event) is dict and "." not in name else lookup(event, name)
+        value = event.get(name) if type(event) in (dict, _Row) and "." not in name else lookup(event, name)
         kind = type(value)
         if value is None or value is ABSENT:
             found = None

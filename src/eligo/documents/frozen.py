@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,43 +29,47 @@ from eligo.documents.columns import flat_column
 from eligo.documents.documents import Documents
 from eligo.documents.index import DocumentIndex, Runs, prefix_keys
 from eligo.documents.values import key_of
-from eligo.jit import handle, inline, kernel
+from eligo.jit import byte_at, inline, int64_at, kernel
 from eligo.language.values import BOOLEAN, OBJECT, STRING
 
-make_values_handle = handle("ValuesHandle", ("key", "rest", "offsets", "data"))
-
-SMALLER, EQUAL, LARGER, OTHER = 0, 1, 2, 3  # flags of `compare_values`
+# A row of the table of parts that kernels get. The arrays are given by address, 0 for one that is empty: a kernel goes
+# through the parts of an attribute in one call, and they are any number of arrays.
+KIND, COUNT, KEY, REST, OFFSETS, DATA = range(6)
+SMALLER, EQUAL, LARGER, OTHER = range(4)  # flags of `compare_values`
 _NO_NUMBERS: I64 = np.zeros(0, np.int64)
 _NO_BYTES: U8 = np.zeros(0, np.uint8)
 
 
 @inline
-def order_of(h, place, bound, text):
-    """The order of the value at a place and of a bound of its kind: negative, 0 or positive."""
-    if h.key[place] != bound[1]:
-        return np.int64(-1) if h.key[place] < bound[1] else np.int64(1)
-    if len(h.offsets):
+def order_of(part, place, bound, text):
+    """The order of the value at a place of a part and of a bound of its kind: negative, 0 or positive."""
+    key = int64_at(part[KEY], place)
+    if key != bound[1]:
+        return np.int64(-1) if key < bound[1] else np.int64(1)
+    if part[KIND] == STRING:
         if bound[2] == np.int64(-0x8000000000000000):  # before all strings
             return np.int64(1)
-        at, stop, i, end = h.offsets[place], h.offsets[place + 1], bound[3], bound[4]
+        at, stop = int64_at(part[OFFSETS], place), int64_at(part[OFFSETS], place + 1)
+        i, end = bound[3], bound[4]
         while at < stop and i < end:
-            if h.data[at] != text[i]:
-                return np.int64(h.data[at]) - np.int64(text[i])
+            byte = byte_at(part[DATA], at)
+            if byte != text[i]:
+                return np.int64(byte) - np.int64(text[i])
             at, i = at + 1, i + 1
         return np.int64((stop - at) - (end - i))
-    rest = h.rest[place] if len(h.rest) else np.int64(0)
+    rest = int64_at(part[REST], place) if part[REST] != 0 else np.int64(0)
     return np.int64(-1) if rest < bound[2] else np.int64(rest > bound[2])
 
 
 @inline
-def values_before(h, kind, bound, text):
-    """How many values of a part, which are of one kind, come before a bound."""
-    if kind != bound[0]:
-        return np.int64(0) if kind > bound[0] else np.int64(len(h.key))
-    low, high = np.int64(0), np.int64(len(h.key))
+def values_before(part, bound, text):
+    """How many values of a part come before a bound."""
+    if part[KIND] != bound[0]:
+        return np.int64(0) if part[KIND] > bound[0] else part[COUNT]
+    low, high = np.int64(0), part[COUNT]
     while low < high:
         middle = (low + high) // 2
-        if order_of(h, middle, bound, text) < 0:
+        if order_of(part, middle, bound, text) < 0:
             low = middle + 1
         else:
             high = middle
@@ -74,31 +77,36 @@ def values_before(h, kind, bound, text):
 
 
 @kernel
-def count_values(h, kind, bounds, text):
-    """How many values of a part lie in runs, given as bounds: low, high, low, high."""
+def count_values(parts, bounds, text):
+    """How many values of all parts lie in runs, given as bounds: low, high, low, high."""
     total = np.int64(0)
-    for i in range(0, len(bounds), 2):
-        low, high = values_before(h, kind, bounds[i], text), values_before(h, kind, bounds[i + 1], text)
-        total += max(high - low, np.int64(0))
+    for p in range(len(parts)):
+        for i in range(0, len(bounds), 2):
+            low, high = values_before(parts[p], bounds[i], text), values_before(parts[p], bounds[i + 1], text)
+            total += max(high - low, np.int64(0))
     return total
 
 
 @kernel
-def compare_values(h, kind, bound, text, flags):
-    """Sets flags: a part has a value of the bound's kind that is smaller, equal, or larger; or of another kind."""
-    count = np.int64(len(h.key))
-    if kind == BOOLEAN:  # objects stand behind true, and are of no kind
-        while count and h.key[count - 1] >= OBJECT:
-            count -= 1
-            flags[OTHER] = True
-    if kind != bound[0]:
-        flags[OTHER] |= count > 0
-        return
-    place = min(values_before(h, kind, bound, text), count)
-    equal = place < count and order_of(h, place, bound, text) == 0
-    flags[SMALLER] |= place > 0
-    flags[EQUAL] |= equal
-    flags[LARGER] |= place + np.int64(equal) < count
+def compare_values(parts, bound, text, flags):
+    """Sets flags: some part has a value of the bound's kind that is smaller, equal, or larger; or of another kind."""
+    for p in range(len(parts)):
+        part = parts[p]
+        count = part[COUNT]
+        if part[KIND] == BOOLEAN:  # objects stand behind true, and are of no kind
+            while count > 0 and int64_at(part[KEY], count - 1) >= OBJECT:
+                count -= 1
+                flags[OTHER] = True
+        if part[KIND] != bound[0]:
+            flags[OTHER] |= count > 0
+            continue
+        place = min(values_before(part, bound, text), count)
+        equal = place < count and order_of(part, place, bound, text) == 0
+        flags[SMALLER] |= place > 0
+        flags[EQUAL] |= equal
+        flags[LARGER] |= place + np.int64(equal) < count
+        if flags[SMALLER] and flags[EQUAL] and flags[LARGER] and flags[OTHER]:
+            return
 
 
 @dataclass(frozen=True)
@@ -117,9 +125,10 @@ class Values:
     def arrays(self) -> Arrays:
         return {"key": self.key, "rest": self.rest, "offsets": self.offsets, "data": self.data}
 
-    @cached_property
-    def handle(self) -> Any:
-        return make_values_handle(self.key, self.rest, self.offsets, self.data)
+    def row(self) -> list[int]:
+        """This part as kernels get it; it has to live as long as they do."""
+        arrays = (self.key, self.rest, self.offsets, self.data)
+        return [self.kind, len(self.key), *(array.ctypes.data if len(array) else 0 for array in arrays)]
 
 
 def values_of_column(column: pa.ChunkedArray | pa.Array) -> Values:
@@ -185,29 +194,27 @@ class FrozenIndex(DocumentIndex):
         super().__init__()
         self.documents = documents
         self._parts: list[Sequence[Values]] = []
+        self._tables: list[I64] = []
         for name, parts in attributes:
             self.names[name] = len(self.names)
             self.here.append(sum(part.here for part in parts))
             self.uneven.append(sum(part.uneven for part in parts))
             self._parts.append(parts)
+            self._tables.append(np.array([part.row() for part in parts], np.int64).reshape(-1, 6))
 
     def values(self, attribute: int) -> int:
         return sum(len(part.key) for part in self._parts[attribute])
 
     def located(self, attribute: int, runs: Runs) -> tuple[int, I64]:
         """Returns how many values lie in a set, each counted once for every part that has it; and no places."""
-        hits = sum(count_values(part.handle, part.kind, runs.bounds, runs.text) for part in self._parts[attribute])
-        return int(hits), _NO_NUMBERS
+        return int(count_values(self._tables[attribute], runs.bounds, runs.text)), _NO_NUMBERS
 
     def compared(self, attribute: int, value: Any) -> tuple[bool, bool, bool, bool]:
         kind, key, rest, raw = key_of(value)
         bound = np.array((kind, key, rest, 0, len(raw)), np.int64)
         text = np.frombuffer(raw, np.uint8) if raw else _NO_BYTES
         flags = np.zeros(4, np.bool_)
-        for part in self._parts[attribute]:
-            compare_values(part.handle, part.kind, bound, text, flags)
-            if flags.all():
-                break
+        compare_values(self._tables[attribute], bound, text, flags)
         return tuple(flags.tolist())
 
 
