@@ -41,17 +41,18 @@ class AskedDocuments:
     def __init__(self, path: str, version: int, most: int, engine: Engine, joining: Joining) -> None:
         self._held = hold_documents(path, version, patience=PATIENCE)  # nobody sweeps it away meanwhile
         self.content = content = self._held.content
-        self._index = frozen_index(path, content, joining)
+        index = _frozen_index(path, content, joining)
+        self._uneven = frozenset(name for name, number in index.names.items() if index.uneven[number])
         self._known: dict[str, bool] = {}  # residual → whether documents themselves are asked
 
         def multi() -> frozenset[str]:
             return engine.rules.multi
 
-        self._compared = Joins(FrozenDocuments(self._index), engine.absent, multi)
+        self._compared = Joins(FrozenDocuments(index), engine.absent, multi)
         self._compared.prefiltering = False  # it looks for documents
         self._searched: Joins | None = None
         self.aside = SetAside()
-        names = searched_names(joining, self._index)
+        names = searched_names(joining, self._uneven)
         if names is not None and content.documents <= most:
             self._searched = Joins(_in_memory(path, content, names), engine.absent, multi)
         elif names is not None:
@@ -67,7 +68,7 @@ class AskedDocuments:
         return int(stats["record_bytes"] + stats["index_bytes"])
 
     def _searches(self, needs: Needs) -> bool:
-        return searches(needs, self._index)
+        return searches(needs, self._uneven)
 
     def searches(self, residual: str) -> bool:
         """Whether a residual needs documents themselves."""
@@ -107,7 +108,7 @@ class DocumentsScreen:
         return self._searched is not None and self._searched.holds(event, tag)  # else it is set aside
 
 
-def frozen_index(path: str, content: DocumentSet, joining: Joining) -> FrozenIndex:
+def _frozen_index(path: str, content: DocumentSet, joining: Joining) -> FrozenIndex:
     """The values of all attributes that some question is about alone; those that nobody made yet are made."""
     where = os.path.join(path, DATA)
     return FrozenIndex(
@@ -119,17 +120,19 @@ def frozen_index(path: str, content: DocumentSet, joining: Joining) -> FrozenInd
     )
 
 
-def searches(needs: Needs, index: FrozenIndex) -> bool:
-    """Whether the rules of a residual need documents themselves."""
-    return needs.searching or any(index.uneven[index.names[name]] for name in needs.even)
+def searches(needs: Needs, uneven: frozenset[str]) -> bool:
+    """Whether the rules of a residual need documents themselves, given the attributes of which some document has
+    several values, or none.
+    """
+    return needs.searching or not uneven.isdisjoint(needs.even)
 
 
-def searched_names(joining: Joining, index: FrozenIndex) -> set[str] | None:
+def searched_names(joining: Joining, uneven: frozenset[str]) -> set[str] | None:
     """The attributes that rules ask of documents themselves; None if no rule does."""
-    uneven = any(index.uneven[index.names[name]] for name in joining.even)
-    if not joining.searching and not uneven:
+    unsettled = not uneven.isdisjoint(joining.even)
+    if not joining.searching and not unsettled:
         return None
-    return {*joining.searched, *(joining.compared if uneven else ())}
+    return {*joining.searched, *(joining.compared if unsettled else ())}
 
 
 def too_many(content: DocumentSet, most: int) -> str:

@@ -226,8 +226,18 @@ def known_attributes(folder: str, tables: Iterable[TableFile]) -> list[str]:
     found = set()
     for entry in (Path(folder) / VALUES).glob("*.json"):
         if entry.name.partition("~")[0] in files:
-            found.add(unsealed(entry, entry.read_bytes(), _FORMAT, ValuesFile).attribute)
+            found.add(_described(entry).attribute)
     return sorted(found)
+
+
+def uneven_attributes(folder: str, tables: Iterable[TableFile], names: Iterable[str]) -> frozenset[str]:
+    """Of attributes whose values are made, those of which some document has several values, or none."""
+    found = ((name, _described(values_path(folder, table, name))) for table in tables for name in names)
+    return frozenset(name for name, described in found if described.uneven)
+
+
+def _described(path: Path) -> ValuesFile:
+    return unsealed(path, path.read_bytes(), _FORMAT, ValuesFile)
 
 
 def make_values(folder: str, where: str, table: TableFile, schema: str, names: Sequence[str]) -> list[Values]:
@@ -268,7 +278,7 @@ def open_values(folder: str, where: str, table: TableFile, schema: str, name: st
     known = _opened.get(str(path))
     if known is None:
         try:
-            found = unsealed(path, path.read_bytes(), _FORMAT, ValuesFile)
+            found = _described(path)
         except FileNotFoundError:
             (known,) = make_values(folder, where, table, schema, [name])
         else:

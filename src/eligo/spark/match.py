@@ -21,7 +21,8 @@ from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
 from eligo.spark.arguments import check_frame, columns_named, name_given
 from eligo.spark.current import with_version
-from eligo.spark.document_cache import frozen_index, searched_names, searches, too_many
+from eligo.spark.document_cache import searched_names, searches, too_many
+from eligo.spark.document_files import uneven_attributes
 from eligo.spark.documents import check_documents, ensure_values
 from eligo.spark.event_columns import (
     Path,
@@ -178,10 +179,10 @@ def plan_documents(session: SparkSession, plan: Plan, found: Facts, asked: Asked
         if found.joining.rules:
             where = os.path.join(asked.path, DATA)
             ensure_values(session, asked.path, where, content.tables, content.schema, sorted(found.joining.compared))
-            index = frozen_index(asked.path, content, found.joining)
-            if searched_names(found.joining, index) is not None and content.documents > asked.most:
+            uneven = uneven_attributes(asked.path, content.tables, found.joining.even)
+            if searched_names(found.joining, uneven) is not None and content.documents > asked.most:
                 engine = open_engine(source.path, version=found.version, verify=False)
-                those = rules_asking(engine, lambda needs: searches(needs, index), too_many(content, asked.most))
+                those = rules_asking(engine, lambda needs: searches(needs, uneven), too_many(content, asked.most))
                 raise OptionError(those.sentence(set_aside=False))
     return replace(plan, source=source, documents=content.version)
 
