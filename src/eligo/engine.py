@@ -18,6 +18,7 @@ from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.index.registry import INDEXES
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
+from eligo.language.quantified import Residual
 from eligo.loading import Loader
 from eligo.options import Configurable, Value, validated
 from eligo.rule_changes import ChangeJournal
@@ -58,8 +59,8 @@ class Engine:
         self.rules = rules
         self.loader = Loader(rules, self.limits)
 
-    def allow_joins(self, prepare: Callable[[str], object]) -> None:
-        """Take rules with quantifiers from now on; `prepare` gets the tag of each before it is there."""
+    def allow_joins(self, prepare: Callable[[str, Residual], object]) -> None:
+        """Take rules with quantifiers from now on; `prepare` gets what each asks of documents before it is there."""
         self.loader.refused, self.loader.prepare = None, prepare
 
     def keep_changes(self, journal: ChangeJournal) -> None:

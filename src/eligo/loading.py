@@ -24,6 +24,7 @@ from eligo.bulk import rows_of
 from eligo.errors import EligoError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
 from eligo.language import Limits, Node, parse
+from eligo.language.quantified import Residual
 from eligo.reading import (
     KINDS,
     Refusal,
@@ -39,7 +40,7 @@ from eligo.reading import (
 from eligo.rule import Reject, RuleId
 from eligo.rule_changes import CLEAR, PUT, REMOVE, ChangeJournal, PutRule, put_payload, remove_payload
 from eligo.segments.pending import Pending
-from eligo.segments.rule_table import JOINED, is_id, rule_of
+from eligo.segments.rule_table import is_id, rule_of
 from eligo.segments.rules import Place, Rules
 
 _PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read for them dies young
@@ -54,7 +55,7 @@ class Loader:
         self.rules = rules
         self.limits = limits
         self.refused: Refusal | None = no_documents
-        self.prepare: Callable[[str], object] | None = None  # called with each tag that documents are to be asked by
+        self.prepare: Callable[[str, Residual], object] | None = None  # has documents ready for what a rule asks
         self.owned = False  # whether some rule has, or had, an owner
         self.id_type: type | None = None
         self.changes = 0  # so far; places of rules are good until the next one
@@ -175,13 +176,8 @@ class Loader:
 
     def normal_form(self, root: Node, multi: frozenset[str], owner: str | None) -> tuple[Node, tuple[str, ...]]:
         """Returns the normal form of a rule and its hidden tags; documents are ready to be asked by them."""
-        normal, hidden = normal_form(root, multi, self.rules.absent, owner)
         self.owned = self.owned or owner is not None
-        if self.prepare is not None:
-            for tag in hidden:
-                if tag.startswith(JOINED):
-                    self.prepare(tag[1:])
-        return normal, hidden
+        return normal_form(root, multi, self.rules.absent, owner, self.prepare)
 
     def check_size(self, normal: Node) -> None:
         """Refuse a rule in normal form that is more than the evaluator takes."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from os import PathLike
+from pathlib import Path
 from threading import get_ident
 from typing import Any, Literal, overload
 
@@ -81,10 +83,11 @@ class Matcher:
         self._local = threading.local()
         self._joins: Joins | None = None
         self._delivery = Delivery()
+        self._opened_documents: Documents | None = None  # with the rules, and to be closed with them
         if documents is not None:
             if not isinstance(documents, Documents):
                 raise OptionError(f"documents is an eligo.Documents, not {shown(documents)}")
-            self._joins = Joins(documents, engine.absent, lambda: engine.rules.multi)
+            self._joins = Joins(documents, engine.rules)
             engine.allow_joins(self._joins.prepare)
         if engine.rules.count:
             engine.loader.owned = bool(engine.rules.view.hidden_tags(OWNER))
@@ -231,7 +234,7 @@ class Matcher:
         names = view.attributes()
         if self._joins is None:
             return tuple(names)
-        joined = {name for tag in view.joins() for name in self._joins.residual(tag).attributes}
+        joined = {name for tag in view.joins() for name in self._joins.formula(tag).attributes}
         return (*names, *sorted(joined.difference(names)))
 
     @property
@@ -271,7 +274,13 @@ class Matcher:
             try:
                 if outside:
                     gate.enter(me)
-                return self.engine.rules.view.asking(EventScreen(joins)).ids(event, self._buffer(), tags, limit)
+                view, screen, buffer = self.engine.rules.view, EventScreen(joins), self._buffer()
+                if tags is None and limit is None and isinstance(event, dict):
+                    joins.phases.measure(view, event, buffer)
+                    if joins.phases.none_can_match(view, event, screen):
+                        view.check(event, buffer)
+                        return []
+                return view.asking(screen).ids(event, buffer, tags, limit)
             finally:
                 if outside:
                     gate.inside.discard(me)
@@ -450,7 +459,8 @@ class Matcher:
 
         Equal predicates are one, except with an index that changes in place: there each is counted wherever it stands.
         """
-        return collect(self.engine.rules, self.index, self.evaluator)
+        figures = collect(self.engine.rules, self.index, self.evaluator)
+        return figures if self._joins is None else replace(figures, notes={**figures.notes, **self._joins.notes()})
 
     # -- files
 
@@ -460,9 +470,15 @@ class Matcher:
 
         Of a matcher that was opened there with writable=True the journal begins anew.
         """
-        from eligo.store.snapshot import save
+        from eligo.store.snapshot import DOCUMENTS, save
 
-        save(self.engine, directory_path("path", path))
+        directory = directory_path("path", path)
+        save(self.engine, directory)
+        saved = Path(directory) / DOCUMENTS
+        if self._joins is not None:
+            self._joins.documents.write(saved)
+        else:
+            saved.unlink(missing_ok=True)
 
     def close(self) -> None:
         """End writing: the rules can be matched as before, and another may open them with writable=True.
@@ -471,6 +487,8 @@ class Matcher:
         """
         if self.engine.journal is not None:
             self.engine.journal.close()
+        if self._opened_documents is not None:
+            self._opened_documents.close()
 
     def __enter__(self) -> Matcher:
         return self
@@ -500,6 +518,7 @@ def open_rules(
     version: int | None = None,
     writable: bool = False,
     sync: Literal["always", "second", "never"] | float = "always",
+    documents: Documents | None = None,
 ) -> Matcher:
     """The matcher that was saved or compiled there, memory-mapped. `verify` compares the checksums of all its arrays.
 
@@ -511,7 +530,22 @@ def open_rules(
 
     `sync`: what a power failure may take. With "always" nothing; with "second", or a number of seconds, the changes of
     so long; with "never", what the operating system has not written yet. The end of the process takes nothing.
+
+    `documents`: those that rules ask about, instead of those that were saved with the rules.
     """
     from eligo.store.opening import open_engine
+    from eligo.store.snapshot import DOCUMENTS
 
-    return Matcher.of(open_engine(path, verify=verify, version=version, writable=writable, sync=sync))
+    engine = open_engine(path, verify=verify, version=version, writable=writable, sync=sync)
+    saved = Path(path) / DOCUMENTS
+    try:
+        if documents is None and saved.exists():
+            documents = Documents.open(saved, sync) if writable else Documents.read(saved)
+            made = Matcher.of(engine, documents)
+            made._opened_documents = documents
+            return made
+        return Matcher.of(engine, documents)
+    except BaseException:
+        if engine.journal is not None:
+            engine.journal.close()
+        raise

@@ -17,7 +17,7 @@ from eligo.arguments import shown, tag_names
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, OptionError, RuleSyntaxError, RuleTypeError
 from eligo.language import Limits, Node, Predicate, Quantified, parse, read, render
 from eligo.language.normalize import normalize
-from eligo.language.quantified import has_quantifier, split
+from eligo.language.quantified import Residual, has_quantifier, split, write_residual
 from eligo.language.reference import multi_valued
 from eligo.language.tree import leaves
 from eligo.rule import RuleId
@@ -66,14 +66,24 @@ def read_rule(
 
 
 def normal_form(
-    root: Node, multi: frozenset[str], absent: str, owner: str | None = None
+    root: Node,
+    multi: frozenset[str],
+    absent: str,
+    owner: str | None = None,
+    prepare: Callable[[str, Residual], object] | None = None,
 ) -> tuple[Node, tuple[str, ...]]:
-    """Returns the normal form of a rule, with `true` for what only documents can tell, and its hidden tags."""
+    """Returns the normal form of a rule, with `true` for what only documents can tell, and its hidden tags.
+
+    `prepare` is called with what documents are to be asked, as text and as it is.
+    """
     tags: tuple[str, ...] = () if owner is None else (OWNER + owner,)
     asked = root
     if type(root) is not Predicate and has_quantifier(root):
         asked, residual = split(root, multi, owner)
-        tags = (*tags, JOINED + residual)
+        text = write_residual(residual)
+        tags = (*tags, JOINED + text)
+        if prepare is not None:
+            prepare(text, residual)
     normal = normalize(asked, multi=multi, absent=absent)
     return normal, (*tags, *mentions(root, normal, multi))
 

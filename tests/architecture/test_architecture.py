@@ -19,7 +19,7 @@ LAB = SOURCE.parents[1] / "lab" / "src" / "eligo_lab"
 ORDER = [
     "errors", "arguments", "collector", "forking", "interrupts", "kernels", "jit", "arrow", "registry", "options", "language",
     "explain", "compile", "index", "evaluate", "rule", "rule_changes", "segments", "bulk", "stats", "reading", "loading", "engine",
-    "documents", "store",
+    "store", "documents",
     "matcher", "exchange", "__init__", "spark", "prove", "warm", "packing", "cli", "__main__",
 ]  # fmt: skip
 

@@ -58,6 +58,8 @@ SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("eligo_lab.rivals.k_index", (("k-index", "interval"),)),
     ("eligo_lab.rivals.op_", (("op-index", "interval"),)),
     ("eligo_lab.rivals.gryphon", (("gryphon", "interval"),)),
+    ("index.stabbing.ordered", (("interval-tree", "interval"),)),
+    ("index.stabbing", (("stab-hybrid", "interval"), ("segment-tree", "interval"), ("interval-tree", "interval"))),
     ("index.scan", (("scan", "interval"),)),
     ("index", (("propagation", "interval"), ("k-index", "interval"))),
     ("evaluate.dewey", (("scan", "dewey"),)),

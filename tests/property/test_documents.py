@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -137,13 +139,36 @@ class Model:
             del self.documents[next(iter(self.documents))]
 
 
-def walk(seed: int, index: str, evaluator: str, absent: str, steps: int) -> None:
+def crashed(directory: Path, rng: random.Random) -> Path:
+    """A copy of a directory of documents as a process leaves it that is killed, perhaps while it writes."""
+    copy = directory.with_name(f"{directory.name}+")
+    shutil.copytree(directory, copy)
+    if rng.random() < 0.7:
+        with (copy / "documents.log").open("ab") as file:
+            file.write(rng.randbytes(rng.randrange(1, 60)))
+    return copy
+
+
+def walk(seed: int, index: str, evaluator: str, absent: str, steps: int, folder: Path) -> None:
     rng = random.Random(seed)
     keep = rng.choice((None, 3, 10))
-    documents = Documents(keep=keep)
+    place = folder / f"documents-{seed}" if rng.random() < 0.5 else None
+    documents = Documents(keep=keep, path=place, sync="never")
     m = Matcher(index=index, evaluator=evaluator, absent=absent, multi=NAMES, documents=documents)  # type: ignore[arg-type]
     model = Model(absent, keep)
     for step in range(steps):
+        if rng.random() < 0.04:
+            saved = folder / f"rules-{seed}-{step}"
+            m.save(saved)
+            if place is None:
+                m = eligo.open(saved, writable=True, sync="never")
+                assert m.documents is not None
+                documents = m.documents
+            else:
+                place = crashed(place, rng)
+                documents.close()
+                documents = Documents(path=place, sync="never")
+                m = eligo.open(saved, documents=documents)
         roll = rng.random()
         where = f"seed {seed}, step {step}"
         if roll < 0.25 or not model.rules:
@@ -210,9 +235,9 @@ PAIRS = [
 
 @pytest.mark.parametrize("absent", ["fails", "classical"])
 @pytest.mark.parametrize(("index", "evaluator"), PAIRS)
-def test_documents_against_the_reference(index: str, evaluator: str, absent: str) -> None:
-    for seed in range(12):
-        walk(seed, index, evaluator, absent, 120)
+def test_documents_against_the_reference(index: str, evaluator: str, absent: str, tmp_path: Path) -> None:
+    for seed in range(8):
+        walk(seed, index, evaluator, absent, 100, tmp_path)
 
 
 def test_eligo_has_documents() -> None:

@@ -259,6 +259,11 @@ class Strings:
         return table.data, table.begin, table.end, table.slots
 
     @property
+    def state(self) -> object:
+        """Another object whenever there is another string."""
+        return self._table
+
+    @property
     def slots(self) -> NDArray[np.int32]:
         return self._table.slots
 

@@ -13,24 +13,31 @@ Writers hold `lock`. Readers enter `gate`, many at once, and what they see stand
 
 from __future__ import annotations
 
+import logging
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
+from os import PathLike
+from pathlib import Path
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from eligo.arguments import shown
+from eligo.arguments import directory_path, shown
 from eligo.compile.compiled import I64
+from eligo.documents import durable
 from eligo.documents.columns import flat_column, is_flat, rows_of
+from eligo.documents.durable import NAME, Added, Folded, Log, read
 from eligo.documents.index import DocumentIndex
 from eligo.documents.records import Records
-from eligo.documents.values import packed, plain_document, show, values_of
+from eligo.documents.values import packed, plain_document, show, unpacked, values_of
 from eligo.errors import EventError, OptionError
 from eligo.forking import RULES, fork_lock
 from eligo.interrupts import uninterrupted
@@ -39,6 +46,7 @@ from eligo.language.values import microseconds
 from eligo.rule import Reject
 from eligo.segments.encoding import as_events
 from eligo.segments.living.gate import Gate
+from eligo.store.journal import Record, SyncPolicy
 
 _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LOST = (
@@ -46,6 +54,9 @@ _LOST = (
     "fork when no thread changes them"
 )
 _MICROSECOND = timedelta(microseconds=1)
+_MANY = 64  # documents that listeners are not told of one by one
+UNSAID: Any = object()
+log = logging.getLogger("eligo")
 Document = dict[str, Any]
 
 
@@ -85,8 +96,13 @@ def keep_of(keep: object, at: object) -> Keep:
 class Documents:
     """Events that were seen before, for rules with `exists d (…)` and `forall d (…)`. Threads may read and add at once.
 
-    keep   how many documents are kept, the newest; or for how long, '7d', '12h', '30m', '45s' or a timedelta, by the
-           time that the attribute `at` holds: what is older than that before the newest is gone. None keeps all.
+    keep   how many documents are kept, the newest, 1,000,000 if nothing is said; or for how long, '7d', '12h', '30m',
+           '45s' or a timedelta, by the time that the attribute `at` holds: what is older than that before the newest is
+           gone. None keeps all.
+    path   a directory: what comes and goes is written down there before the call that does it returns, and is there
+           again when it is next opened, whatever ended the process; `keep` is as it was, if nothing is said.
+    sync   what a power failure may take: with "always" nothing, with "second", or a number of seconds, what came in so
+           long, with "never" what the operating system has not written yet.
 
         docs = Documents(keep=100_000)
         m = Matcher(documents=docs)
@@ -95,15 +111,74 @@ class Documents:
         m.publish({"author": "Smith", "price": 15})    # ['cheaper']
     """
 
-    def __init__(self, keep: int | str | timedelta | None = 1_000_000, *, at: str | None = None) -> None:
-        self.keep = keep_of(keep, at)
+    _log: Log | None
+    _next: int  # number of the next document
+
+    def __init__(
+        self,
+        keep: int | str | timedelta | None = UNSAID,
+        *,
+        at: str | None = None,
+        path: str | PathLike[str] | None = None,
+        sync: SyncPolicy = "always",
+    ) -> None:
+        wanted = None if keep is UNSAID and at is None else keep_of(1_000_000 if keep is UNSAID else keep, at)
+        if path is None:
+            self._begin(wanted or Keep(1_000_000))
+            return
+        directory = Path(directory_path("path", path))
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise OptionError(f"{directory}: is a file; documents are kept in a directory") from None
+        self._restore(log := Log(directory / NAME, sync), wanted)
+        self._log = log
+
+    @classmethod
+    def read(cls, path: Path) -> Documents:
+        """Returns the documents that a file has; what becomes of them is not written down."""
+        made = cls.__new__(cls)
+        made._restore(read(path), None)
+        return made
+
+    @classmethod
+    def open(cls, path: Path, sync: SyncPolicy) -> Documents:
+        """Returns the documents that a file has; what becomes of them is written down there."""
+        made = cls.__new__(cls)
+        made._restore(log := Log(path, sync), None)
+        made._log = log
+        return made
+
+    def _restore(self, found: Folded, keep: Keep | None) -> None:
+        """Have the documents that were written down, and keep as many, or for as long, as is said now or was then."""
+        state = found.state
+        before = Keep(1_000_000) if state is None else Keep(state.count, state.age, state.at)
+        self._begin(before if keep is None else keep)
+        with self.lock, self.gate:
+            self._newest = found.newest
+            # Numbers ascend: what came alone between two tables is put in place between them.
+            singles, done = sorted(found.single), 0
+            for numbers, table in found.living_tables():
+                end = bisect_left(singles, int(numbers[0]))
+                self._place_added([found.single[number] for number in singles[done:end]])
+                self._place_table(table, numbers)
+                done = end
+            self._place_added([found.single[number] for number in singles[done:]])
+            found.single = {}
+            self._next = max(self._next, found.next)
+            self._expire()
+        if isinstance(found, Log) and (state is None or self.keep != before):
+            found.journal.append(durable.STATE, durable.state_payload(self.keep, self._next, self._newest))
+
+    def _begin(self, keep: Keep) -> None:
+        self.keep = keep
         self.lock = fork_lock(self, "lock", RULES, _LOST)
         self.gate = Gate()
         self.index = DocumentIndex()
         self.changes = 0  # so far
         self._records = Records()
         self._sequence: I64 = np.full(64, -1, np.int64)
-        self._next = 0  # number of the next document
+        self._next = 0
         self._free: list[int] = []
         self._slots = 0  # used so far
         self._queue = array("q")  # numbers and slots of documents, the oldest first, for those that are kept by number
@@ -111,6 +186,8 @@ class Documents:
         self._newest = -(2**63)  # the latest time of a document so far
         self._received: dict[str, array[int]] = {}  # numbers and slots
         self._listeners: list[Callable[[int, Document], None]] = []
+        self._log = None
+        self._swept = 0  # changes since what is gone was last left out of `received`
         if self.keep.at is not None:
             self.watch({self.keep.at})
 
@@ -159,16 +236,22 @@ class Documents:
         """
         with self.lock:
             slots = self._slots_of(which)
-            with self.gate, uninterrupted():
-                for slot in slots:
-                    self._drop(slot)
+            self._remove(slots)
             return len(slots)
 
     def clear(self) -> None:
         """Remove all documents."""
-        with self.lock, self.gate, uninterrupted():
-            for slot in self.alive().tolist():
-                self._drop(slot)
+        with self.lock:
+            self._remove(self.alive().tolist())
+
+    def _remove(self, slots: list[int]) -> None:
+        if slots:
+            numbers = self._sequence[slots].tolist()
+            payload = partial(durable.remove_payload, numbers, self._newest)
+            with self._written(durable.REMOVE, payload), self.gate, uninterrupted():
+                for slot in slots:
+                    self._drop(slot)
+            self._shorten()
 
     def checked(self, document: Mapping[str, Any]) -> Document:
         """Returns a document as it is kept; refuses what cannot be."""
@@ -176,67 +259,155 @@ class Documents:
         self._timely(found, self._newest)
         return found
 
-    def put(self, document: Document, owners: Iterable[str] = ()) -> int:
+    def put(self, document: Document, owners: Sequence[str] = ()) -> int:
         """Keep a checked document, delivered to some owners; with `lock` held. Returns its number."""
-        raw = packed(document)
-        with self.gate, uninterrupted():
-            number = self._take(document, raw)
-            slot = self._last_slot
-            for owner in owners:
-                self._received.setdefault(owner, array("q")).extend((number, slot))
-            for listener in self._listeners:
-                listener(slot, document)
+        number, raw = self._next, packed(document)
+        added = [(number, tuple(owners), raw)]
+        with self._written(durable.ADD, lambda: durable.add_payload(added)), self.gate, uninterrupted():
+            self._place_added(added, [document])
             self._expire()
+        self._shorten()
         return number
 
     def put_many(self, documents: list[Document]) -> None:
         """Keep checked documents; with `lock` held."""
+        first = self._next
         if self.keep.count is not None and len(documents) > self.keep.count:
-            self._next += len(documents) - self.keep.count  # they would be gone at once
+            first += len(documents) - self.keep.count  # those before would be gone at once
             documents = documents[-self.keep.count :]
-        raws = list(map(packed, documents))
-        with self.gate, uninterrupted():
-            slots = []
-            for raw, document in zip(raws, documents, strict=True):
-                self._take(document, raw, indexed=False)
-                slots.append(self._last_slot)
-            for name, attribute in self.index.names.items():
-                self.index.put_many(attribute, slots, [values_of(document, name) for document in documents])
-            if self._listeners:
-                for slot, document in zip(slots, documents, strict=True):
-                    for listener in self._listeners:
-                        listener(slot, document)
+        if not documents:
+            return
+        added: list[Added] = [(first + i, (), packed(document)) for i, document in enumerate(documents)]
+        with self._written(durable.ADD, lambda: durable.add_payload(added)), self.gate, uninterrupted():
+            self._place_added(added, documents)
             self._expire()
+        self._shorten()
 
     def _put_table(self, table: pa.Table) -> None:
         """Keep the rows of a table whose columns are flat; with `lock` held."""
+        first = self._next
         if self.keep.count is not None and table.num_rows > self.keep.count:
-            self._next += table.num_rows - self.keep.count  # they would be gone at once
+            first += table.num_rows - self.keep.count  # those before would be gone at once
             table = table.slice(table.num_rows - self.keep.count)
         if not table.num_rows:
             return
-        columns = {name: flat_column(table.column(name)) for name in self.index.names if name in table.schema.names}
-        with self.gate, uninterrupted():
-            count, index = table.num_rows, self.index
-            slots = np.arange(self._slots, self._slots + count)
-            self._slots += count
-            if self._slots > len(self._sequence):
-                more = np.full(max(self._slots, 2 * len(self._sequence)) - len(self._sequence), -1, np.int64)
-                self._sequence = np.concatenate((self._sequence, more))
-            index.reserve(self._slots)
-            self._records.put_table(slots, table)
-            index.occupy_many(slots)
-            for name, column in columns.items():
-                index.put_column(index.names[name], slots, column)
-            numbers = np.arange(self._next, self._next + count)
-            self._sequence[slots] = numbers
-            self._next += count
-            if self.keep.count is not None:
-                self._queue.extend(np.ravel(np.stack((numbers, slots), axis=1)).tolist())
-            self.changes += count
-            for listener in self._listeners:
-                listener(-1, {})
+        numbers = np.arange(first, first + table.num_rows)
+        with self._written(durable.TABLE, lambda: durable.table_payload(numbers, table)), self.gate, uninterrupted():
+            self._place_table(table, numbers)
             self._expire()
+        self._shorten()
+
+    def close(self) -> None:
+        """End writing to `path`: the documents can be read, and another may open them; changes are refused."""
+        with self.lock:
+            if self._log is not None:
+                self._log.journal.close()
+
+    def __enter__(self) -> Documents:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _written(self, kind: int, payload: Callable[[], bytes]) -> AbstractContextManager[None]:
+        """Around a change: it is written down before, where documents are kept on disk."""
+        return nullcontext() if self._log is None else self._log.journal.entry(kind, payload())
+
+    def _shorten(self) -> None:
+        """Write a journal anew that has grown long; if that fails, the old one goes on."""
+        if self._log is not None and self._log.is_long:
+            try:
+                self._log.rewrite(self)
+            except OSError:
+                log.exception("%s could not be written anew", self._log.journal.path)
+
+    def write(self, path: Path) -> None:
+        """Write all documents to a file; if it is where they are kept, in place of all that led to them."""
+        with self.lock:
+            if self._log is not None and self._log.journal.is_open_in(path.parent):
+                self._log.rewrite(self)
+            else:
+                durable.write(self, path)
+
+    def dumped(self) -> Iterator[Record]:
+        """The records that come to these documents; with `lock` held."""
+        yield durable.STATE, durable.state_payload(self.keep, self._next, self._newest)
+        owners: dict[int, list[str]] = {}
+        for owner, pairs in self._received.items():
+            for number in self._living(pairs)[:, 0].tolist():
+                owners.setdefault(number, []).append(owner)
+        for slots, table in self._records.tables():
+            yield durable.TABLE, durable.table_payload(self._sequence[slots], table)
+        alone = self.alive()
+        alone = alone[self._records.is_single(alone)]
+        numbers = self._sequence[alone].tolist()
+        yield from durable.pieces(
+            (number, tuple(owners.get(number, ())), self._records.raw(slot))
+            for number, slot in zip(numbers, alone.tolist(), strict=True)
+        )
+
+    def _place_added(self, added: Sequence[Added], documents: Sequence[Document] | None = None) -> None:
+        """Put documents in place, behind all others; inside the gate."""
+        if not added:
+            return
+        known = [unpacked(raw) for _, _, raw in added] if documents is None else documents
+        values = {name: [values_of(document, name) for document in known] for name in self.index.names}
+        slots = self._new_slots(len(added))
+        for slot, (number, owners, raw) in zip(slots.tolist(), added, strict=True):
+            self._records.put(slot, raw)
+            for owner in owners:
+                self._received.setdefault(owner, array("q")).extend((number, slot))
+        self._enter(slots, np.array([number for number, _, _ in added], np.int64))
+        for name, some in values.items():
+            self.index.put_many(self.index.names[name], slots.tolist(), some)
+        if self.keep.age is not None:
+            self._newest = max(self._newest, *map(self._time_of, known))
+        if len(added) < _MANY:
+            for slot, document in zip(slots.tolist(), known, strict=True):
+                self._tell(slot, document)
+        else:
+            self._tell(-1, {})
+
+    def _place_table(self, table: pa.Table, numbers: I64) -> None:
+        """Put the rows of a table in place, behind all others; inside the gate."""
+        names = self.index.names
+        columns = {name: flat_column(table.column(name)) for name in names if name in table.schema.names}
+        slots = self._new_slots(len(numbers))
+        self._records.put_table(slots, table)
+        self._enter(slots, numbers)
+        for name, column in columns.items():
+            self.index.put_column(names[name], slots, column)
+        self._tell(-1, {})
+
+    def _new_slots(self, count: int) -> I64:
+        """Returns free slots, and makes room for them."""
+        again = min(count, len(self._free))
+        slots = np.concatenate(
+            (
+                np.array(self._free[len(self._free) - again :], np.int64),
+                np.arange(self._slots, self._slots + count - again),
+            )
+        )
+        del self._free[len(self._free) - again :]
+        self._slots += count - again
+        if self._slots > len(self._sequence):
+            more = np.full(max(self._slots, 2 * len(self._sequence)) - len(self._sequence), -1, np.int64)
+            self._sequence = np.concatenate((self._sequence, more))
+        self.index.reserve(self._slots)
+        return slots
+
+    def _enter(self, slots: I64, numbers: I64) -> None:
+        """Count documents with these numbers at these slots."""
+        self.index.occupy(slots)
+        self._sequence[slots] = numbers
+        self._next = int(numbers[-1]) + 1
+        if self.keep.count is not None:
+            self._queue.extend(np.ravel(np.stack((numbers, slots), axis=1)).tolist())
+        self.changes += len(slots)
+
+    def _tell(self, slot: int, document: Document) -> None:
+        for listener in self._listeners:
+            listener(slot, document)
 
     def watch(self, names: Iterable[str]) -> None:
         """Have attributes in the index from now on."""
@@ -256,32 +427,6 @@ class Documents:
         many came at once.
         """
         self._listeners.append(listener)
-
-    def _take(self, document: Document, raw: bytes, indexed: bool = True) -> int:
-        if self._free:
-            slot = self._free.pop()
-        else:
-            slot, self._slots = self._slots, self._slots + 1
-            if slot >= len(self._sequence):
-                self._sequence = np.concatenate((self._sequence, np.full(len(self._sequence), -1, np.int64)))
-        index = self.index
-        index.reserve(slot + 1)
-        self._records.put(slot, raw)
-        index.occupy(slot)
-        if indexed:
-            for name, attribute in index.names.items():
-                values = values_of(document, name)
-                if values is not None:
-                    index.put(attribute, slot, values)
-        number, self._next = self._next, self._next + 1
-        self._sequence[slot] = number
-        if self.keep.count is not None:
-            self._queue.extend((number, slot))
-        if self.keep.age is not None:
-            self._newest = max(self._newest, self._time_of(document))
-        self._last_slot = slot
-        self.changes += 1
-        return number
 
     def _drop(self, slot: int) -> None:
         self.index.vacate(slot)
@@ -313,7 +458,7 @@ class Documents:
 
     def _forget_received(self) -> None:
         """Leave out what was delivered and is gone, owner by owner, some at a time."""
-        self._swept = getattr(self, "_swept", 0) + 1
+        self._swept += 1
         if self._swept < 4 * max(64, len(self)):
             return
         self._swept = 0

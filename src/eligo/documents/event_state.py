@@ -3,7 +3,8 @@
 An event's value makes a set of values of each join (`price < d.price` at 10: all numbers above 10), so that joins and
 predicates on documents are asked in the same way: a *term* is an attribute and a set of its values. From cheap to dear:
 
-    one join           are there smaller, equal, larger values?                                       O(log n)
+    one join           `<`: the least and the largest value of documents tell                         O(1)
+                       `=`: is there an equal one?                                                    O(log n)
     one term           how many documents satisfy it is a difference of places in the order           O(log n + n / 400)
     several terms      the rarest leads to documents, one by one; the others are asked of each        O(log n + those)
                        … and if these are many, bit vectors of all terms are ANDed, until a bit is left    O(n / 64)
@@ -32,7 +33,7 @@ from eligo.language.tree import And, Constant, Join, Node, Or, Predicate
 from eligo.language.values import TIME, Cut, after, before, end_of, kind_of, union
 
 if TYPE_CHECKING:
-    from eligo.documents.joins import Joins, Question, Residual
+    from eligo.documents.joins import Formula, Joins, Question
 
 _LED = 256  # documents that are looked at one by one before bit vectors are made
 _NO_MARKS: U64 = np.zeros((0, 0), np.uint64)
@@ -71,14 +72,22 @@ class EventScreen:
     def __init__(self, joins: Joins) -> None:
         self._joins = joins
         self._first = 0
-        self._events: Any = ()
+        self._events: Any = None
         self._columns: dict[str, list[Any]] = {}
         self._states: dict[int, EventState] = {}
 
     def begin(self, first: int, events: Any) -> None:
-        if events is not self._events or first != self._first:
+        known = self._events
+        same = len(known) == 1 == len(events) and known[0] is events[0] if isinstance(known, list) else known is events
+        if not same or first != self._first:
             self._first, self._events = first, events
             self._columns, self._states = {}, {}
+
+    def state(self, event: Mapping[str, Any]) -> EventState:
+        """What is asked for one event, before a view begins with it."""
+        self.begin(0, [event])
+        state = self._states[0] = EventState(self._joins, event)
+        return state
 
     def holds(self, event: int, tag: str) -> bool:
         state = self._states.get(event)
@@ -87,7 +96,7 @@ class EventScreen:
             row = event - self._first
             state = EventState(self._joins, _Row(self, row) if table else self._events[row])
             self._states[event] = state
-        return state.holds(self._joins.residual(tag))
+        return state.holds(self._joins.formula(tag))
 
     def names(self) -> list[str]:
         return self._events.schema.names  # type: ignore[no-any-return]
@@ -172,25 +181,30 @@ class EventState:
         self.index = joins.documents.index
         self._values: dict[str, list[Any] | None] = {}
         self._truths: dict[Question, bool] = {}
-        self._compared: dict[tuple[str, int], tuple[bool, bool, bool, bool]] = {}
+        self._compared: dict[tuple[str, int, bool], tuple[bool, bool, bool, bool]] = {}
         self._terms: dict[str, Asked | None] = {}  # by the text of the literal
         self._rows: dict[str, int] = {}  # of literals in `marks`
         self._marks = _NO_MARKS  # bit vectors
 
     # -- residuals
 
-    def holds(self, residual: Residual) -> bool:
+    def holds(self, formula: Formula) -> bool:
         """Whether what a residual asks is true."""
         joins = self.joins
-        if joins.prefiltering:
-            for needed in residual.needed:
-                if needed is not None and not joins.possible(needed):
-                    joins.counts["pre-filtered"] += 1
+        for needed in formula.needed:
+            if joins.prefiltering and not joins.possible(needed):
+                joins.counts["pre-filtered"] += 1
+                return False
+        if formula.simple:
+            for question in formula.questions:
+                known = self._truths.get(question)
+                if known is None:
+                    known = self._truths[question] = self._answer(question)
+                if not known:
                     return False
-        if residual.simple:
-            return all(self.truth(question) for question in residual.questions)
-        whole = with_truths(residual.root, map(self.truth, residual.questions))
-        return matches(whole, self.event, joins.absent, joins.multi())
+            return True
+        whole = with_truths(formula.root, map(self.truth, formula.questions))
+        return matches(whole, self.event, joins.absent, joins.multi)
 
     def truth(self, question: Question) -> bool:
         known = self._truths.get(question)
@@ -230,7 +244,7 @@ class EventState:
         documents, exists = joins.documents, node.quantifier == "exists"
         slots = documents.received(question.owner) if node.received else documents.alive()
         for slot in slots.tolist():
-            if pair_holds(node.body, self.event, documents.document(slot), joins.absent, joins.multi()) == exists:
+            if pair_holds(node.body, self.event, documents.document(slot), joins.absent, joins.multi) == exists:
                 return int(slot)
         return -1
 
@@ -250,11 +264,13 @@ class EventState:
             return None
         if index.uneven[attribute] and join.negated == wanted:  # wanted is that no value of a document compares so
             return None
-        known = self._compared.get((join.attribute, attribute))
-        if known is None:
-            known = self._compared[join.attribute, attribute] = index.compared(attribute, values[0])
-        smaller, equal, larger, other = known
         operator = join.operator
+        exactly = operator == "="
+        known = self._compared.get((join.attribute, attribute, exactly))
+        if known is None:
+            known = index.compared(attribute, values[0], exactly)
+            self._compared[join.attribute, attribute, exactly] = known
+        smaller, equal, larger, other = known
         if operator == "=":
             holds, fails = equal, smaller or larger
         elif operator == "<":
@@ -276,7 +292,7 @@ class EventState:
         """Whether the event is as a search wants it."""
         joins = self.joins
         return all(
-            leaf_holds(term.literal, True, self.event, joins.absent, joins.multi()) == term.wanted
+            leaf_holds(term.literal, True, self.event, joins.absent, joins.multi) == term.wanted
             for term in search.conditions
         )
 
@@ -431,7 +447,7 @@ class EventState:
         if isinstance(node, Constant):
             return alive.copy() if node.holds else np.zeros_like(alive)
         if isinstance(node, Predicate) and not node.variable:
-            held = leaf_holds(node, True, self.event, self.joins.absent, self.joins.multi())
+            held = leaf_holds(node, True, self.event, self.joins.absent, self.joins.multi)
             return alive.copy() if held else np.zeros_like(alive)
         assert isinstance(node, Join | Predicate)
         term = term_of(node, True)

@@ -88,8 +88,10 @@ def count_values(parts, bounds, text):
 
 
 @kernel
-def compare_values(parts, bound, text, flags):
-    """Sets flags: some part has a value of the bound's kind that is smaller, equal, or larger; or of another kind."""
+def compare_values(parts, bound, text, exactly, flags):
+    """Sets flags: some part has a value of the bound's kind that is smaller, equal, or larger; or of another kind. Not
+    `exactly`: an equal one counts if it is the smallest or the largest of its part, which takes no search.
+    """
     for p in range(len(parts)):
         part = parts[p]
         count = part[COUNT]
@@ -99,6 +101,13 @@ def compare_values(parts, bound, text, flags):
                 flags[OTHER] = True
         if part[KIND] != bound[0]:
             flags[OTHER] |= count > 0
+            continue
+        if not exactly:
+            if count > 0:
+                first, last = order_of(part, np.int64(0), bound, text), order_of(part, count - 1, bound, text)
+                flags[SMALLER] |= first < 0
+                flags[EQUAL] |= first == 0 or last == 0
+                flags[LARGER] |= last > 0
             continue
         place = min(values_before(part, bound, text), count)
         equal = place < count and order_of(part, place, bound, text) == 0
@@ -209,12 +218,12 @@ class FrozenIndex(DocumentIndex):
         """Returns how many values lie in a set, each counted once for every part that has it; and no places."""
         return int(count_values(self._tables[attribute], runs.bounds, runs.text)), _NO_NUMBERS
 
-    def compared(self, attribute: int, value: Any) -> tuple[bool, bool, bool, bool]:
+    def compared(self, attribute: int, value: Any, exactly: bool) -> tuple[bool, bool, bool, bool]:
         kind, key, rest, raw = key_of(value)
         bound = np.array((kind, key, rest, 0, len(raw)), np.int64)
         text = np.frombuffer(raw, np.uint8) if raw else _NO_BYTES
         flags = np.zeros(4, np.bool_)
-        compare_values(self._tables[attribute], bound, text, flags)
+        compare_values(self._tables[attribute], bound, text, exactly, flags)
         return tuple(flags.tolist())
 
 

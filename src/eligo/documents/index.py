@@ -200,25 +200,52 @@ def cells_between(h, attribute, low, high):
     return np.int64(total)
 
 
+@inline
+def cell_at(h, attribute, place):
+    """The cell at a place, or -1 behind the last one."""
+    at, offset = place // BLOCK, place % BLOCK
+    if at < h.sizes[attribute] and offset == h.count[h.directory[attribute, at]]:
+        at, offset = at + 1, 0
+    return np.int64(h.blocks[h.directory[attribute, at], offset]) if at < h.sizes[attribute] else np.int64(-1)
+
+
 @kernel
-def compare_all(h, attribute, value, text, found):
-    """Writes whether an attribute has values of the kind of a given one that are smaller, equal, and larger, and
-    values of another kind.
+def compare_all(h, attribute, kind, key, rest, text, exactly):
+    """Whether an attribute has values of the kind of a given one that are smaller (1), equal (2), larger (4), and some
+    of another kind (8); the sum of these. Not `exactly`: equal ones count if they are the smallest or the largest.
     """
-    bound = value.copy()
-    bound[1] = bound[2] = np.int64(-0x8000000000000000)
-    first = place_of(h, attribute, bound, text, np.int64(-1))
-    low = place_of(h, attribute, value, text, np.int64(-1))
-    high = place_of(h, attribute, value, text, np.int64(0x7FFFFFFF))
-    bound[0] += 1
-    if value[0] == BOOLEAN:  # objects stand behind true
-        bound[0], bound[1], bound[2] = value[0], OBJECT, 0
-    last = place_of(h, attribute, bound, text, np.int64(-1))
-    found[0], found[1], found[2] = first < low, low < high, high < last
-    # The last place is behind the last cell of the last block.
     blocks = h.sizes[attribute]
-    end = (blocks - 1) * BLOCK + h.count[h.directory[attribute, blocks - 1]] if blocks else 0
-    found[3] = first > 0 or last < end
+    if blocks == 0:
+        return 0
+    bound = np.array((kind, key, rest, 0, len(text)), np.int64)
+    last = h.directory[attribute, blocks - 1]
+    low = np.int64(h.blocks[h.directory[attribute, 0], 0])
+    high = np.int64(h.blocks[last, h.count[last] - 1])
+    found = 0
+    if h.kind[low] != kind or h.kind[high] != kind or (kind == BOOLEAN and h.key[high] == OBJECT):
+        found = 8
+        limit = np.array((kind, -0x8000000000000000, -0x8000000000000000, 0, 0), np.int64)
+        place = place_of(h, attribute, limit, text, np.int64(-1))
+        low = cell_at(h, attribute, place)
+        limit[0] = kind + 1
+        if kind == BOOLEAN:  # objects stand behind true
+            limit[0], limit[1], limit[2] = kind, OBJECT, 0
+        end = place_of(h, attribute, limit, text, np.int64(-1))
+        if place == end:
+            return found
+        high = cell_at(h, attribute, end - 1)
+    least, most = compare(h, low, bound, text), compare(h, high, bound, text)
+    if least < 0:
+        found |= 1
+    if most > 0:
+        found |= 4
+    if least == 0 or most == 0:
+        found |= 2
+    elif exactly and least < 0 and most > 0:
+        cell = cell_at(h, attribute, place_of(h, attribute, bound, text, np.int64(-1)))
+        if compare(h, cell, bound, text) == 0:
+            found |= 2
+    return found
 
 
 @kernel
@@ -390,6 +417,9 @@ def search_common(h, terms, marks, alive):
 
 _NO_BOUNDS: I64 = np.zeros((0, 5), np.int64)
 _NO_BYTES: NDArray[np.uint8] = np.zeros(0, np.uint8)
+_COMPARED: list[tuple[bool, bool, bool, bool]] = [
+    (bool(n & 1), bool(n & 2), bool(n & 4), bool(n & 8)) for n in range(16)
+]
 
 
 class Runs:
@@ -435,14 +465,13 @@ class DocumentIndex:
         self.forgotten = 0  # how often numbers of strings changed their meaning
         self._texts = 0  # cells with a string
         self._handle: Any = None
-        self._table = self.strings.spans()  # of strings, as the handle has it
+        self._table = self.strings.state  # of strings, as the handle has it
 
     @property
     def handle(self) -> Any:
-        table = self.strings.spans()
-        if self._handle is None or any(new is not old for new, old in zip(table, self._table, strict=True)):
-            self._handle = make_index_handle(*self._arrays.values(), *table)
-            self._table = table
+        if self._handle is None or self.strings.state is not self._table:
+            self._handle = make_index_handle(*self._arrays.values(), *self.strings.spans())
+            self._table = self.strings.state
         return self._handle
 
     @property
@@ -483,11 +512,6 @@ class DocumentIndex:
                 self._grow("directory", (2 * have, self._arrays["directory"].shape[1]))
                 self._grow("sizes", (2 * have,))
         return number
-
-    def occupy(self, slot: int) -> None:
-        """Count a document at a slot."""
-        self.alive[slot >> 6] |= np.uint64(1 << (slot & 63))
-        self.documents += 1
 
     def vacate(self, slot: int) -> None:
         """Take a document's values out, and forget it."""
@@ -531,15 +555,15 @@ class DocumentIndex:
         """Returns how many values of an attribute there are, if no document has several, or none."""
         return self.here[attribute]
 
-    def compared(self, attribute: int, value: Any) -> tuple[bool, bool, bool, bool]:
+    def compared(self, attribute: int, value: Any, exactly: bool) -> tuple[bool, bool, bool, bool]:
         """Returns whether an attribute has values of the kind of a given one that are smaller, equal, and larger, and
-        values of another kind.
+        values of another kind. Not `exactly`: an equal one counts if it is the smallest or the largest of all, which
+        takes no search.
         """
         kind, key, rest, raw = key_of(value)
-        bound = np.array((kind, key, rest, 0, len(raw)), np.int64)
-        found = np.empty(4, np.bool_)
-        compare_all(self.handle, attribute, bound, np.frombuffer(raw, np.uint8) if raw else _NO_BYTES, found)
-        return tuple(found.tolist())
+        text = np.frombuffer(raw, np.uint8) if raw else _NO_BYTES
+        found = compare_all(self.handle, attribute, kind, key, rest, text, exactly)
+        return _COMPARED[int(found)]
 
     def slots_in(self, attribute: int, runs: Runs) -> I64:
         """Returns the slots of the documents with a value in a set, one for each such value, by value."""
@@ -624,7 +648,7 @@ class DocumentIndex:
         self.here[attribute] += count
         self._enter(attribute, cells)
 
-    def occupy_many(self, slots: I64) -> None:
+    def occupy(self, slots: I64) -> None:
         """Count documents at slots that were free."""
         mark_slots(slots, self.alive)
         self.documents += len(slots)

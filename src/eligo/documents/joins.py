@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,11 @@ from eligo.compile.events import EventBuffer
 from eligo.documents.documents import Document, Documents
 from eligo.documents.event_state import Asked, EventState
 from eligo.documents.index import MARKED, U64, Runs
+from eligo.documents.phases import Phases
 from eligo.documents.values import run_keys, show
 from eligo.engine import Engine
 from eligo.language.quantified import (
+    Residual,
     Term,
     canonical,
     document_attributes,
@@ -37,8 +39,9 @@ from eligo.language.quantified import (
 from eligo.language.reference import ABSENT, like, lookup
 from eligo.language.render import render
 from eligo.language.tree import And, Join, Node, Predicate, Quantified, predicates_of
+from eligo.segments.rules import Rules
 
-_SOME = 1024
+_SOME = 1024  # formulas, or patterns, that nobody looks for
 _REMEMBERED = 64 << 20  # bytes of bit vectors of constant terms
 
 
@@ -64,12 +67,12 @@ class Question:
         return known
 
 
-class Residual:
+class Formula:
     """What is left to ask for some rules: a formula of questions."""
 
     __slots__ = ("attributes", "needed", "questions", "root", "simple")
 
-    def __init__(self, root: Node, questions: tuple[Question, ...], needed: tuple[Needed | None, ...]) -> None:
+    def __init__(self, root: Node, questions: tuple[Question, ...], needed: tuple[Needed, ...]) -> None:
         self.root, self.questions, self.needed = root, questions, needed
         factors = root.children if isinstance(root, And) else (root,)
         self.simple = all(isinstance(factor, Quantified) for factor in factors)
@@ -93,11 +96,11 @@ class Needed:
 class Joins:
     """The join table of one matcher: all questions that its rules ask of documents."""
 
-    def __init__(self, documents: Documents, absent: str, multi: Callable[[], frozenset[str]]) -> None:
-        self.documents, self.absent, self.multi = documents, absent, multi
+    def __init__(self, documents: Documents, rules: Rules) -> None:
+        self.documents, self.absent, self._rules = documents, rules.absent, rules
         self.prefiltering = True
         self.counts: Counter[str] = Counter()  # how questions were answered
-        self._residuals: dict[str, Residual] = {}
+        self._formulas: dict[str, Formula] = {}  # by the text of a residual
         self._questions: dict[tuple[str, str], Question] = {}  # by text and owner
         self._needed: dict[str, Needed] = {}  # by text
         self._waiting: Engine | None = None  # rules that wait for a document that is as a Needed wants it
@@ -107,29 +110,36 @@ class Joins:
         self._patterns: dict[tuple[str, int], NDArray[np.bool_]] = {}
         self._bits: dict[str, U64] = {}  # of constant terms, by text
         self._bits_of = -1  # state of the documents
+        self.phases = Phases(self)
         documents.listen(self._arrived)
 
     # -- rules
 
-    def prepare(self, tag: str) -> Residual:
-        """Returns what a residual asks; documents are indexed for it, so this is no call for within `reading`."""
-        known = self._residuals.get(tag)
-        if known is None:
-            owner, root, needed = read_residual(tag)
-            self.documents.watch(
-                document_attributes(root) | {name for one in needed if one is not None for name in _names(one)}
-            )
-            known = self._residual(tag, owner, root, needed)
-        return known
+    def prepare(self, text: str, residual: Residual | None = None) -> None:
+        """Have documents indexed for a residual; no call for within `reading`. `residual` is what the text says."""
+        if text in self._formulas:
+            return
+        if len(self._formulas) > 2 * self._rules.count + _SOME:
+            self.forget()
+        residual = residual or read_residual(text)
+        names = {name for one in residual.needed if one is not None for name in _names(one)}
+        self.documents.watch(document_attributes(residual.root) | names)
+        self._formula(text, residual)
 
-    def _residual(self, tag: str, owner: str, root: Node, needed: Iterable[Node | None]) -> Residual:
-        questions = tuple(self._question(node, owner) for node in quantifiers(root))
-        found = tuple(
-            None if one is None or question.owner else self._needed.setdefault(render(one), Needed(one))
-            for one, question in zip(needed, questions, strict=True)
-        )
+    def formula(self, text: str) -> Formula:
+        """Returns what a residual asks."""
+        known = self._formulas.get(text)
+        return known if known is not None else self._formula(text, read_residual(text))
+
+    def _formula(self, text: str, residual: Residual) -> Formula:
+        questions = tuple(self._question(node, residual.owner) for node in quantifiers(residual.root))
         with self._lock:
-            known = self._residuals[tag] = Residual(root, questions, found)
+            needed = tuple(
+                self._needed.setdefault(render(one), Needed(one))
+                for one, question in zip(residual.needed, questions, strict=True)
+                if one is not None and not question.node.received
+            )
+            known = self._formulas[text] = Formula(residual.root, questions, needed)
         return known
 
     def _question(self, node: Quantified, owner: str) -> Question:
@@ -144,12 +154,18 @@ class Joins:
     def forget(self) -> None:
         """Start over with no question known: those that rules still have come back when they are asked."""
         with self._lock:
-            self._residuals, self._questions, self._needed = {}, {}, {}
+            self._formulas, self._questions, self._needed = {}, {}, {}
             self._waiting, self._waiters = None, {}
 
     @property
     def questions(self) -> int:
+        """How many there are."""
         return len(self._questions)
+
+    @property
+    def multi(self) -> frozenset[str]:
+        """The attributes of events that may hold several values."""
+        return self._rules.multi
 
     def explained(self, event: Mapping[str, Any], node: Quantified, owner: str) -> tuple[bool, str]:
         """Returns the truth of a quantifier and the document that decides it; documents stand still."""
@@ -168,9 +184,16 @@ class Joins:
         described = f"document {documents.number(slot):,} {does}" + (f": {', '.join(parts)}" if parts else "")
         return (node.quantifier == "exists") != node.negated, described
 
-    def residual(self, tag: str) -> Residual:
-        known = self._residuals.get(tag)
-        return known if known is not None else self._residual(tag, *read_residual(tag))
+    def notes(self) -> dict[str, object]:
+        """What `stats` should say."""
+        phases = self.phases
+        return {
+            "documents": len(self.documents),
+            "questions": self.questions,
+            "phase first": f"{phases.fixed or phases.first}: {'fixed' if phases.fixed else phases.reason}",
+            "waiting for a document": len(self._waiters),
+            **{f"questions {how}": count for how, count in sorted(self.counts.items())},
+        }
 
     # -- pre-filtering
 

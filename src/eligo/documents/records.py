@@ -9,6 +9,7 @@ the rows of a table of which less than a quarter is still there: they become byt
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class Records:
         chunk = int(self._chunk[slot])
         if chunk >= 0:
             return plain_document(next(iter(rows_of_table(self._tables[chunk][0].slice(int(self._begin[slot]), 1)))))
-        return unpacked(self._data[self._begin[slot] : self._end[slot]].tobytes())
+        return unpacked(self.raw(slot))
 
     def get_many(self, slots: I64) -> list[dict[str, Any]]:
         """The documents at many slots; rows of tables are read together."""
@@ -69,6 +70,22 @@ class Records:
             rows = self._tables[number][0].take(pa.array(self._begin[mine]))
             found.update(zip(mine.tolist(), map(plain_document, rows_of_table(rows)), strict=True))
         return [found[slot] if slot in found else self.get(slot) for slot in slots.tolist()]
+
+    def raw(self, slot: int) -> bytes:
+        """The bytes of a document that came alone."""
+        return self._data[self._begin[slot] : self._end[slot]].tobytes()
+
+    def is_single(self, slots: I64) -> NDArray[np.bool_]:
+        """Which of the documents at some slots are no rows of a table."""
+        alone: NDArray[np.bool_] = self._chunk[slots] < 0
+        return alone
+
+    def tables(self) -> Iterator[tuple[I64, pa.Table]]:
+        """What is left of each table: slots, and the rows."""
+        for number, (table, _) in self._tables.items():
+            slots = np.flatnonzero(self._chunk == number)
+            slots = slots[np.argsort(self._begin[slots])]
+            yield slots, table.take(pa.array(self._begin[slots]))
 
     def drop(self, slot: int) -> None:
         chunk = int(self._chunk[slot])

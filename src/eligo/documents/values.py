@@ -162,7 +162,27 @@ def plain_document(document: Any) -> dict[str, Any]:
         raise EventError(
             f"a document is a mapping from attribute to value, not {type(document).__name__}: {show(document)}"
         )
-    return {name: plain(name, value) for name, value in document.items() if isinstance(name, str)}
+    found = {name: plain(name, value) for name, value in document.items() if isinstance(name, str)}
+    if any("." in name or type(value) is dict for name, value in found.items()):
+        _check_paths(found)
+    return found
+
+
+def _check_paths(document: dict[str, Any]) -> None:
+    """Refuse a document with two ways to one name: an attribute would have two values."""
+    seen: set[str] = set()
+    todo: list[tuple[str, dict[str, Any]]] = [("", document)]
+    while todo:
+        prefix, inner = todo.pop()
+        for key, value in inner.items():
+            name = prefix + key
+            if value is None or value != value:
+                continue
+            if name in seen:
+                raise EventError(f"attribute {name!r} is given twice, under its flat name and along its path: drop one")
+            seen.add(name)
+            if isinstance(value, dict):
+                todo.append((f"{name}.", value))
 
 
 _MOMENT, _DATE, _DATETIME = 1, 2, 3  # what MessagePack has no type for

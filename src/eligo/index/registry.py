@@ -11,10 +11,15 @@ INDEXES: Registry[Index] = Registry(
     {
         "be-tree": "eligo.index.be_tree.tree:BeTree",
         "be-tree-batch": "eligo.index.be_tree.tree:BeTreeBatch",
+        "interval-tree": "eligo.index.stabbing.index:IntervalTree",
         "propagation": "eligo.index.propagation:Propagation",
         "pst-bloom": "eligo.index.ps_tree.pst_bloom:PstBloom",
         "pst-hash": "eligo.index.ps_tree.pst_hash:PstHash",
         "scan": "eligo.index.scan:Scan",
+        "segment-tree": "eligo.index.stabbing.index:SegmentTree",
+        "stab-cluster": "eligo.index.stabbing.index:StabCluster",
+        "stab-hybrid": "eligo.index.stabbing.index:StabHybrid",
+        "stab-interval": "eligo.index.stabbing.index:StabInterval",
     },
 )
 

@@ -108,7 +108,7 @@ def scan_event(index, e, event, scratch, start):
             i, stop = rest_offsets[c], rest_offsets[c + 1]
             while i < stop and truth[rest[i]]:
                 i += 1
-            evaluated += 1 + i - rest_offsets[c]
+            evaluated += i - rest_offsets[c] + (i < stop)
             if i == stop:
                 found[k] = c
                 k += 1

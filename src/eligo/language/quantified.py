@@ -52,19 +52,29 @@ def has_quantifier(root: Node) -> bool:
     return any(isinstance(leaf, Quantified) for leaf in leaves(root))
 
 
-def split(root: Node, multi: frozenset[str], owner: str | None) -> tuple[Node, str]:
-    """Returns the relaxed rule, and the residual as text (see `read_residual`)."""
-    whole = _hoisted(_canonical(root))
-    factors = list(_factors(whole))
-    joined = [factor for factor in factors if has_quantifier(factor)]
+def split(root: Node, multi: frozenset[str], owner: str | None) -> tuple[Node, Residual]:
+    """Returns the relaxed rule and the residual."""
+    factors = list(_factors(_hoisted(_canonical(root))))
     facts = [factor for factor in factors if isinstance(factor, Predicate) and factor.attribute not in multi]
-    parts = [owner or "", render(And(tuple(joined)))]
-    for factor in joined:
-        exists = isinstance(factor, Quantified) and factor.quantifier == "exists" and not factor.negated
-        needed = implied(factor, facts) if exists and isinstance(factor, Quantified) else ()
-        parts += [render(And(needed)) if needed else ""] * sum(1 for _ in quantifiers(factor))
-    relaxed = bottom_up(whole, lambda node: ALWAYS if isinstance(node, Quantified) else node)
-    return relaxed, msgspec.json.encode(parts).decode()
+    relaxed: list[Node] = []
+    joined: list[Node] = []
+    needed: list[Node | None] = []
+    for factor in factors:
+        if isinstance(factor, Quantified):
+            joined.append(factor)
+            # A single join, or predicate, is asked as fast as what follows from it.
+            worth = factor.quantifier == "exists" and not factor.negated and isinstance(factor.body, And)
+            following = implied(factor, facts) if worth else ()
+            needed.append((following[0] if len(following) == 1 else And(following)) if following else None)
+        elif isinstance(factor, Predicate) or not has_quantifier(factor):
+            relaxed.append(factor)
+        else:
+            joined.append(factor)
+            needed += [None for _ in quantifiers(factor)]
+            relaxed.append(bottom_up(factor, lambda node: ALWAYS if isinstance(node, Quantified) else node))
+    rest = joined[0] if len(joined) == 1 else And(tuple(joined))
+    asked = (relaxed[0] if len(relaxed) == 1 else And(tuple(relaxed))) if relaxed else ALWAYS
+    return asked, Residual(owner or "", rest, tuple(needed))
 
 
 def quantifiers(root: Node) -> Iterator[Quantified]:
@@ -81,12 +91,18 @@ class Residual(NamedTuple):
     needed: tuple[Node | None, ...]
 
 
-def read_residual(tag: str) -> Residual:
-    """Returns what `split` wrote."""
-    owner, text, *needed = msgspec.json.decode(tag, type=list[str])
+def write_residual(residual: Residual) -> str:
+    """Returns a residual as text."""
+    parts = [residual.owner, render(residual.root), *("" if one is None else render(one) for one in residual.needed)]
+    return msgspec.json.encode(parts).decode()
+
+
+def read_residual(text: str) -> Residual:
+    """Returns what `write_residual` wrote."""
+    owner, root, *needed = msgspec.json.decode(text, type=list[str])
     return Residual(
         owner,
-        _canonical(parse(text, NO_LIMITS)),
+        _canonical(parse(root, NO_LIMITS)),
         tuple(push_negation(parse(one, NO_LIMITS)) if one else None for one in needed),
     )
 
@@ -127,8 +143,10 @@ def _hoisted(root: Node) -> Node:
     Only such whose attributes the rule names nowhere else: with an event whose value is a range, predicates of one
     conjunction need one value, and those inside of a quantifier are a conjunction of their own.
     """
-    outside = {leaf.attribute for leaf in leaves(root) if isinstance(leaf, Predicate)}
     inside = [name for one in quantifiers(root) for name in {p.attribute for p in predicates_of(one.body)}]
+    if not inside:
+        return root
+    outside = {leaf.attribute for leaf in leaves(root) if isinstance(leaf, Predicate)}
     alone = {name for name in inside if inside.count(name) == 1} - outside
 
     def hoist(node: Node) -> Node:

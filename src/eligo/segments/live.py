@@ -254,7 +254,8 @@ class LiveTable:
     @cached_property
     def joins(self) -> tuple[I32, list[str]] | None:
         """As that of a RuleTable; a row with such a tag has a number of its own."""
-        names = [next((t for t in tags if t.startswith(JOINED)), "") for tags in self._segment.tags[: self._rules]]
+        every = self._segment.tags[: self._rules]
+        names = [next((tag[1:] for tag in tags if tag.startswith(JOINED)), "") for tags in every]
         if not any(names):
             return None
         return np.array([row if name else -1 for row, name in enumerate(names)], np.int32), names

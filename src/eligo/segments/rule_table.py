@@ -162,8 +162,8 @@ class RuleTable:
 
     @cached_property
     def joins(self) -> tuple[I32, list[str]] | None:
-        """For every row the number of its tag that says what to ask of documents, or -1, and the names of tags; None if
-        no rule has one.
+        """For every row the number of its tag that says what to ask of documents, or -1, and the tags without their
+        mark; None if no rule has one.
         """
         names = self.tag_names()
         marked = np.array([name.startswith(JOINED) for name in names], np.bool_)
@@ -173,7 +173,7 @@ class RuleTable:
         rows = np.repeat(np.arange(len(self)), np.diff(self.tag_offsets))
         chosen = marked[self.tag]
         number[rows[chosen]] = self.tag[chosen]
-        return number, names
+        return number, [name[1:] for name in names]
 
     def rows_with_tags(self, tags: Iterable[str]) -> U8:
         """A byte for every row: whether the rule has one of the tags."""

@@ -87,16 +87,16 @@ class Screen(Protocol):
 def screened(screen: Screen, which: I32, name: Callable[[int], str], events: I64 | int) -> NDArray[np.bool_]:
     """Returns which rules an event, or the event beside each of them, still satisfies when documents are asked.
 
-    `which`: of each rule the number of its tag, -1 if there is nothing to ask; name(number) is the tag.
+    `which`: of each rule the number of its tag, -1 if there is nothing to ask; name(number) is the tag, its mark apart.
     """
     if isinstance(events, int):
         known = {-1: True}
         for number in (numbers := which.tolist()):
             if number not in known:
-                known[number] = screen.holds(events, name(number)[1:])
+                known[number] = screen.holds(events, name(number))
         return np.array([known[number] for number in numbers], np.bool_)
     pairs, places = np.unique(np.stack((events, which)), axis=1, return_inverse=True)
-    truths = [number < 0 or screen.holds(event, name(number)[1:]) for event, number in pairs.T.tolist()]
+    truths = [number < 0 or screen.holds(event, name(number)) for event, number in pairs.T.tolist()]
     kept: NDArray[np.bool_] = np.array(truths, np.bool_)[places.ravel()]
     return kept
 
@@ -162,6 +162,13 @@ class View(ABC):
     def joins(self) -> set[str]:
         """What rules have to ask of documents."""
         return self.hidden_tags(JOINED)
+
+    def all_joins(self, most: int) -> set[str] | None:
+        """The same, if every rule has something to ask, and at most so much is asked; else None."""
+        return None
+
+    def check(self, event: Any, buffer: EventBuffer) -> None:  # noqa: B027, who gives `all_joins` has it
+        """Refuse an event that cannot be matched."""
 
 
 class Rules(ABC):

@@ -115,6 +115,25 @@ class SegmentsView(View):
         names = (name for segment in self.segments for name in segment.table.tag_names())
         return {name[1:] for name in names if name.startswith(mark)}
 
+    def check(self, event: Any, buffer: EventBuffer) -> None:
+        buffer.clear()
+        self.encoder.encode(event, buffer)
+
+    def all_joins(self, most: int) -> set[str] | None:
+        found: set[str] = set()
+        for segment, alive in zip(self.segments, self.alive, strict=True):
+            rows = np.flatnonzero(alive) if len(alive) else np.arange(len(segment))
+            if not len(rows):
+                continue
+            joins = segment.table.joins
+            if joins is None or (joins[0][rows] < 0).any():
+                return None
+            numbers = np.unique(joins[0][rows])
+            if len(numbers) > most:
+                return None
+            found.update(joins[1][number] for number in numbers.tolist())
+        return found if len(found) <= most else None
+
     def attributes(self) -> list[str]:
         return asked_attributes(self.segments, self.alive, self.names)[0]
 

@@ -44,17 +44,13 @@ class AskedDocuments:
         index = _frozen_index(path, content, joining)
         self._uneven = frozenset(name for name, number in index.names.items() if index.uneven[number])
         self._known: dict[str, bool] = {}  # residual → whether documents themselves are asked
-
-        def multi() -> frozenset[str]:
-            return engine.rules.multi
-
-        self._compared = Joins(FrozenDocuments(index), engine.absent, multi)
+        self._compared = Joins(FrozenDocuments(index), engine.rules)
         self._compared.prefiltering = False  # it looks for documents
         self._searched: Joins | None = None
         self.aside = SetAside()
         names = searched_names(joining, self._uneven)
         if names is not None and content.documents <= most:
-            self._searched = Joins(_in_memory(path, content, names), engine.absent, multi)
+            self._searched = Joins(_in_memory(path, content, names), engine.rules)
         elif names is not None:
             self.aside = rules_asking(engine, self._searches, too_many(content, most))
             log.warning("version %d of %s: %s", content.version, path, self.aside.sentence())

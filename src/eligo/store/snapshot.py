@@ -5,6 +5,7 @@
       strings-<hash>.bin         the string table
       segment-<hash>.bin         rules, compiled arrays, index and labels; one file a shard
       living-<hash>.bin          instead, where rules change in place: their pools and index
+      documents.log              the documents that rules ask about, if they do
       journal-<hash>.log         changes since (journal.py); the hash is that of the manifest that they follow
 
 A snapshot becomes visible when its manifest is put in place, which is one rename: whoever opens it finds the old one
@@ -56,8 +57,9 @@ from eligo.store.versions import is_versioned
 
 FORMAT = 7
 MANIFEST = "manifest.json"
+DOCUMENTS = "documents.log"  # those that the rules ask about (documents/durable.py)
 _OURS = re.compile(
-    r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|journal-[0-9a-f]{32}\.log|"
+    r"manifest\.json|documents\.(log|new)|(strings|segment|living)-[0-9a-f]{32}\.bin|journal-[0-9a-f]{32}\.log|"
     r"(manifest|strings|segment|living|journal)-[0-9a-f]{32}\.tmp"
 )
 
@@ -344,7 +346,7 @@ def _replace(path: Path, raw: bytes, done: Callable[[], None]) -> None:
 
 def _sweep(directory: Path, content: Content, raw: bytes) -> None:
     """Remove what the manifest does not name, and journals of others."""
-    named = {MANIFEST, content.strings.file, *(shard.file for shard in content.shards)}
+    named = {MANIFEST, DOCUMENTS, content.strings.file, *(shard.file for shard in content.shards)}
     named.add(journal_path(directory, raw).name)
     for entry in directory.iterdir():
         if entry.name not in named and _OURS.fullmatch(entry.name):

@@ -17,6 +17,7 @@ from eligo.documents.frozen import FrozenDocuments, FrozenIndex, values_of_colum
 from eligo.documents.index import Runs
 from eligo.documents.joins import Joins
 from eligo.documents.values import run_keys
+from eligo.engine import Engine
 from eligo.language.reference import matches
 from eligo.language.text import parse
 from eligo.language.tree import Node
@@ -80,7 +81,7 @@ def test_questions_about_one_attribute_are_answered_by_its_values(seed: int) -> 
     parts = columns(rng)
     documents = [{"a": one} if one is not None else {} for part in parts for one in part.to_pylist()]
     index = FrozenIndex(len(documents), [("a", [values_of_column(part) for part in parts])])
-    joins = Joins(FrozenDocuments(index), "fails", frozenset)
+    joins = Joins(FrozenDocuments(index), Engine("auto", "interval", "fails", (), None, None).rules)
     joins.prefiltering = False
     texts = [rule(rng) for _ in range(40)]
     rules = [(text, *parted(text)) for text in texts]
@@ -123,7 +124,14 @@ def test_values_compare_as_those_of_documents(seed: int) -> None:
             continue
         plain = int(value) if isinstance(value, Decimal) and value == int(value) else value
         plain = float(plain) if isinstance(plain, Decimal) else plain
-        assert frozen.compared(0, plain) == index.compared(0, plain), (value, parts)
+        exact = frozen.compared(0, plain, True)
+        assert exact == index.compared(0, plain, True), (value, parts)
+        smaller, equal, larger, other = frozen.compared(0, plain, False)
+        assert (smaller, equal or (smaller and larger), larger, other) == (
+            exact[0],
+            exact[1] or (exact[0] and exact[2]),
+            *exact[2:],
+        )
         for operator in ("=", "<", "<=", ">", ">="):
             runs = Runs(run_keys(join_runs(operator, plain)))
             assert (frozen.located(0, runs)[0] > 0) == (index.located(0, runs)[0] > 0)

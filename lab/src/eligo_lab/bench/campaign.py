@@ -20,6 +20,7 @@ from eligo_lab.bench.harness import Task
 from eligo_lab.bench.kept import KEPT
 from eligo_lab.bench.machine import describe
 from eligo_lab.bench.progress import Progress
+from eligo_lab.bench.yardsticks import YARDSTICKS
 from eligo_lab.workload.base import WORKLOADS
 
 
@@ -90,7 +91,8 @@ def _contenders(experiment: Experiment) -> Iterable[str]:
     """Who can take part in it."""
     if experiment.method == "stab":
         return stabbing.structures()
-    return [*INDEXES.all(), KEPT] if experiment.measure == "build" else INDEXES.all()
+    beside = {"build": (KEPT,), "evaluations": YARDSTICKS}.get(experiment.measure, ())
+    return [*INDEXES.all(), *beside]
 
 
 def task_of(experiment: Experiment, point: Point, wish: Wish) -> Task:

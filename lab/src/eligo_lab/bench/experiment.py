@@ -14,6 +14,7 @@
     other      of replace: parameters of the second workload, where they differ
     orders     by label of a point: the order that the paper found, best first, or several of them; OTHERS are all that
                it does not name
+    bounds     of evaluations, by contender: how the paper's table says that they grow, at best and at worst
     published  what the paper's own table says, by contender: nanoseconds of a query, or of all of them, and of
                building, and bytes; None where it says nothing. Ratios are to the first that is there
 
@@ -67,6 +68,7 @@ class Experiment:
     method: str = "compare"
     other: Parameters = field(default_factory=dict)
     published: dict[str, tuple[float, float | None, float | None]] = field(default_factory=dict)
+    bounds: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def points(self) -> list[Point]:
         """What to run; one point where nothing varies."""
@@ -93,6 +95,7 @@ class Experiment:
             "method": self.method,
             "subject": list(self.subject),
             "published": {name: list(figures) for name, figures in self.published.items()},
+            "bounds": {name: list(growth) for name, growth in self.bounds.items()},
         }
 
 

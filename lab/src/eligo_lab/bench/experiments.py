@@ -23,7 +23,7 @@ CLASSIC = ("scan", "counting", "k-index", "propagation", "op-index", "gryphon")
 BE = ("scan", "counting", "k-index", "gryphon", "propagation", "be-tree", "be-tree-batch")
 PS = ("scan", "k-index", "propagation", "op-index", "be-tree", "pst-bloom", "pst-hash")
 PST = ("pst-bloom", "pst-hash")
-STAB = ("scan", "stab-cluster", "stab-interval", "stab-hybrid", "segment-tree", "interval-tree")
+STAB = ("naive", "lazy", "stab-cluster", "stab-interval", "stab-hybrid", "segment-tree", "interval-tree")
 TREES = ("interval", "dewey", "dnf", "walk", "scan")
 
 K, M = 1_000, 1_000_000
@@ -305,14 +305,39 @@ _SHARING = [
                ("scan", "propagation"), evaluators=("interval", "shared", "scan")),
 ]  # fmt: skip
 
+PROFILES = (100, 200, 400, 600, 800, K)
+OVERLAPS = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
+FAR_FROM_NAIVE = (OTHERS, "lazy", "naive")  # the report on profile matching §4.1.6, as what follows
+BEST_AT_LOW_OVERLAP = tuple(
+    (best, other)
+    for best in ("stab-interval", "stab-cluster")
+    for other in ("stab-hybrid", "segment-tree", "interval-tree")
+)
+LOW_OVERLAP = (("stab-interval", "segment-tree"), ("stab-cluster", "stab-hybrid"))
+HIGH_OVERLAP = (("stab-interval", OTHERS), ("stab-hybrid", "stab-cluster"))
+GROWTH = tuple(
+    Point(f"{rules:,}, {overlap:.0%}", x, {"rules": rules, "overlap": overlap})
+    for x, (overlap, rules) in enumerate((o, n) for o in (0.1, 0.98) for n in (400, 25_600))
+)
+
 _PROFILES = [
     Experiment(
         "profiles/fig7", "predicate evaluations by number of profiles", "profiles", {"events": 50, "overlap": 0.1},
-        "rules", (100, 200, 400, 600, 800, K), STAB, measure="evaluations",
+        "rules", PROFILES, STAB, measure="evaluations", orders=at((*BEST_AT_LOW_OVERLAP, FAR_FROM_NAIVE), *PROFILES),
     ),
     Experiment(
         "profiles/fig8", "predicate evaluations by overlap", "profiles", {"rules": 100, "events": 50}, "overlap",
-        (0.1, 0.3, 0.5, 0.7, 0.9, 0.98), STAB, measure="evaluations",
+        OVERLAPS, STAB, measure="evaluations",
+        orders=at((*LOW_OVERLAP, FAR_FROM_NAIVE), *OVERLAPS[:-1]) | at((*HIGH_OVERLAP, FAR_FROM_NAIVE), OVERLAPS[-1]),
+    ),
+    Experiment(
+        "profiles/table1", "growth of predicate evaluations, at low and at high overlap", "profiles",
+        {"events": 50, "domain": M}, "profiles, overlap", GROWTH, STAB, measure="evaluations",
+        bounds={
+            "naive": ("kn", "kn"), "lazy": ("n", "kn"), "stab-cluster": ("k log n", "kn"),
+            "stab-interval": ("k", "k log n"), "stab-hybrid": ("k log n", "k log n"),
+            "segment-tree": ("k log n", "k log n"), "interval-tree": ("k log n", "kn"),
+        },
     ),
 ]  # fmt: skip
 

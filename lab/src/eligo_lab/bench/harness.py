@@ -27,6 +27,7 @@ from eligo_lab.bench.prepare import Prepared, prepare, texts
 from eligo_lab.bench.progress import Progress
 from eligo_lab.bench.timing import clock_cost, measure, speedups, summary
 from eligo_lab.bench.verify import verify
+from eligo_lab.bench.yardsticks import YARDSTICKS, count_yardsticks
 from eligo_lab.workload.base import Workload, generate
 
 _WARM_RULES, _WARM_EVENTS, _WARM_INSERTS = 500, 8, 150  # as many as it takes for small segments to be merged
@@ -95,9 +96,12 @@ class Task:
 def run(task: Task, progress: Progress) -> dict[str, Any]:
     """Measure one task; the figures are those that a result file has for one point."""
     kept = KEPT in task.indexes
-    task = replace(task, indexes=tuple(name for name in task.indexes if name != KEPT))
-    if kept and not task.indexes:
-        raise UnfitError(f"{KEPT} is only built, beside an index that matches: name one, as in --index op-index,{KEPT}")
+    counted = [name for name in YARDSTICKS if name in task.indexes]
+    matching = tuple(name for name in task.indexes if name not in (KEPT, *YARDSTICKS))
+    if task.indexes and not matching:
+        alone = " and ".join(task.indexes)
+        raise UnfitError(f"{alone} can only be set beside an index that matches: name one, as in --index scan,{alone}")
+    task = replace(task, indexes=matching)
     progress.stage(f"generating {task.rules:,} rules of {task.workload}")
     started = time.perf_counter()
     workload = generate(
@@ -139,6 +143,9 @@ def run(task: Task, progress: Progress) -> dict[str, Any]:
     if kept:
         progress.stage(f"building {KEPT}")
         point["contenders"][KEPT] = measure_kept(prepared)
+    if counted:
+        evaluations = count_yardsticks(prepared)
+        point["contenders"] |= {name: evaluations[name] for name in counted}
     if task.inserts:
         more = texts(workload, range(task.rules, task.rules + task.inserts))
         measured = [contender for contender in contenders if contender.name in point["contenders"]]

@@ -21,7 +21,7 @@ _DASHES: Final = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1,
 _KNOWN: Final = (
     "scan", "counting", "k-index", "propagation", "op-index", "gryphon", "be-tree", "be-tree-batch", "pst-bloom",
     "pst-hash", "stab-cluster", "stab-interval", "stab-hybrid", "segment-tree", "interval-tree", "bitmap",
-    "dict", "lambdas", "rule-engine", "zen-engine", "cel", "ps-tree", "op-index-kept",
+    "dict", "lambdas", "rule-engine", "zen-engine", "cel", "ps-tree", "op-index-kept", "naive", "lazy",
 )  # fmt: skip
 _GAP: Final = 11.0  # points between the names at the ends of lines
 _TICKS: Final = 12  # most labels along an axis

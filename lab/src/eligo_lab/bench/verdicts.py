@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from eligo_lab.bench.changes import mixed, replaced
+from eligo_lab.bench.counts import counted
 from eligo_lab.bench.experiment import OTHERS
 from eligo_lab.bench.structures import stabbed
 from eligo_lab.bench.tables import (
@@ -50,6 +51,8 @@ def everything(experiment: dict[str, Any]) -> Iterator[Table]:
     came = None if in_full(experiment) else orders(experiment)
     if came is not None:
         yield came
+    if experiment["measure"] == "evaluations":
+        yield from counted(experiment)
     for point in experiment["points"]:
         prefix = f"{point['label']}: " if point["label"] else ""
         some = detailed(point) if in_full(experiment) else []
@@ -185,7 +188,7 @@ def _said(expected: list[list[str]]) -> str:
 
 
 def _first(measure: str) -> str:
-    return "least first" if measure in COSTS else "fastest first"
+    return "least first" if measure in (*COSTS, "evaluations") else "fastest first"
 
 
 def _keeps(values: dict[str, float], order: list[str]) -> bool:

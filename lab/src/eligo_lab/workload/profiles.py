@@ -1,10 +1,14 @@
 """`profiles`: user profiles as closed intervals, the report on profile matching §4.1.6.
 
-A profile is a `between` on every attribute; a document has a value for every attribute, uniform over the domain.
-Profiles lie around an origin, the middle of the domain: "skew determined how dispersed the profiles would be", by a
-Zipf distribution of the distance, in either direction.
+A profile is a `between` on every attribute; a document has a value for every attribute, uniform over all values that
+an interval can hold. Profiles lie around an origin: "skew determined how dispersed the profiles would be", by a Zipf
+distribution of the distance, in either direction.
 
-    0 ──────────[──c──]────────── origin ─────────────────── domain      c = origin ± d,  P(d) ∝ (d + 1)^-skew
+    0 ──────────[─────]────────── origin ─────────────────── domain ─────]
+              low     low + interval_size                    low = origin ± d,  P(d) ∝ (d + 1)^-skew
+
+Low ends lie below `domain`, and high ends as far above as intervals are long: none is cut off at an edge, however much
+they overlap.
 
 Overlap is the share of pairs of profiles whose intervals on an attribute have a value in common. The paper varies it
 by the size of the intervals; here it can be asked for, and the size is chosen.
@@ -16,6 +20,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.compiled import I64
 from eligo.errors import OptionError
@@ -41,11 +46,10 @@ class _World:
         return {"interval_size": self.interval_size}
 
     def rules(self, rng: np.random.Generator, first: int, n: int) -> Draft:
-        centre = _centres(rng, (n, self.attributes), self.domain, self.skew)
-        return _profiles(_lows(centre, self.domain, self.interval_size), self.interval_size)
+        return _profiles(_lows(rng, (n, self.attributes), self.domain, self.skew), self.interval_size)
 
     def events(self, rng: np.random.Generator, first: int, n: int) -> EventDraft:
-        return _documents(rng, n, self.attributes, self.domain)
+        return _documents(rng, n, self.attributes, self.domain + self.interval_size)
 
 
 def _world(
@@ -61,8 +65,8 @@ def _world(
     _check(attributes, domain, interval_size, skew)
     if overlap is not None:
         some = min(rules, _SAMPLE)
-        centre = _centres(rng, (some, attributes), domain, skew)
-        interval_size = _size_for(overlap, centre, _pairs(rng, some), domain)
+        low = _lows(rng, (some, attributes), domain, skew)
+        interval_size = _size_for(overlap, _apart(low, _pairs(rng, some)), domain)
     return _World(attributes, domain, interval_size, skew)
 
 
@@ -71,7 +75,7 @@ def profiles(
     rules: Rules = 1_000,
     events: Events = 50,
     attributes: Annotated[int, "attributes, all of them in every profile and document"] = 2,
-    domain: Annotated[int, "values of an attribute, 0 to domain - 1"] = 1_000,
+    domain: Annotated[int, "low ends of intervals, 0 to domain - 1; values go on by interval_size"] = 10_000,
     interval_size: Annotated[int, "length of an interval: high - low"] = 10,
     overlap: Annotated[float | None, "share of overlapping pairs, if given instead of interval_size"] = None,
     skew: Annotated[float, "how near to the origin profiles are: 0 anywhere, to 5 nearly all"] = 0.8,
@@ -81,13 +85,11 @@ def profiles(
     asked = dict(locals())
     _check(attributes, domain, interval_size, skew)
     rng = np.random.default_rng(seed)
-    centre = _centres(rng, (rules, attributes), domain, skew)
-    pairs = _pairs(rng, rules)
+    low = _lows(rng, (rules, attributes), domain, skew)
+    apart = _apart(low, _pairs(rng, rules))
     if overlap is not None:
-        interval_size = _size_for(overlap, centre, pairs, domain)
-    low = _lows(centre, domain, interval_size)
-    draft, documents = _profiles(low, interval_size), _documents(rng, events, attributes, domain)
-    apart = np.abs(low[pairs[0]] - low[pairs[1]])
+        interval_size = _size_for(overlap, apart, domain)
+    draft, documents = _profiles(low, interval_size), _documents(rng, events, attributes, domain + interval_size)
     return Workload(
         "profiles",
         asked | {"interval_size": interval_size},
@@ -126,12 +128,12 @@ def _profiles(low: I64, interval_size: int) -> Draft:
     )
 
 
-def _documents(rng: np.random.Generator, events: int, attributes: int, domain: int) -> EventDraft:
+def _documents(rng: np.random.Generator, events: int, attributes: int, values: int) -> EventDraft:
     return EventDraft(
         _names(attributes),
         attributes * np.arange(events + 1),
         np.tile(np.arange(attributes, dtype=np.int32), events),
-        rng.integers(0, domain, events * attributes),
+        rng.integers(0, values, events * attributes),
     )
 
 
@@ -145,28 +147,28 @@ def _names(attributes: int) -> tuple[str, ...]:
     return tuple(f"a{number}" for number in range(attributes))
 
 
-def _centres(rng: np.random.Generator, shape: tuple[int, int], domain: int, skew: float) -> I64:
-    """Where intervals lie: the origin and a distance from it, to either side."""
+def _apart(low: I64, pairs: I64) -> I64:
+    """How far apart the low ends of each pair are: intervals as long as that overlap."""
+    apart: I64 = np.abs(low[pairs[0]] - low[pairs[1]])
+    return apart
+
+
+def _lows(rng: np.random.Generator, shape: tuple[int, int], domain: int, skew: float) -> I64:
+    """Where intervals begin: the origin, the middle of the domain, and a distance from it, to either side."""
     origin = domain // 2
     sums = np.cumsum(np.arange(1, origin + 1, dtype=np.float64) ** -skew)
-    distance = np.searchsorted(sums, rng.random(shape) * sums[-1], side="right")
-    centre: I64 = np.clip(origin + np.where(rng.random(shape) < 0.5, -distance, distance), 0, domain - 1)
-    return centre
+    distance = np.searchsorted(sums[:-1], rng.random(shape) * sums[-1], side="right")
+    low: I64 = origin + np.where(rng.random(shape) < 0.5, -distance, distance)
+    return low
 
 
-def _lows(centre: I64, domain: int, size: int) -> I64:
-    """Low ends, so that intervals lie within the domain."""
-    return np.clip(centre - size // 2, 0, domain - 1 - size)
-
-
-def _size_for(wanted: float, centre: I64, pairs: I64, domain: int) -> int:
+def _size_for(wanted: float, apart: I64, domain: int) -> int:
     """The interval size whose overlap is nearest to the one asked for; overlap grows with size."""
     if not 0 < wanted <= 1:
         raise OptionError(f"profiles: overlap={wanted:g} is no share: give above 0, up to 1")
 
     def overlap(size: int) -> float:
-        low = _lows(centre, domain, size)
-        return _mean(np.abs(low[pairs[0]] - low[pairs[1]]) <= size)
+        return _mean(apart <= size)
 
     if overlap(0) > 1.1 * wanted:
         raise OptionError(
@@ -183,5 +185,5 @@ def _size_for(wanted: float, centre: I64, pairs: I64, domain: int) -> int:
     return max(0, least - 1) if wanted - overlap(max(0, least - 1)) < overlap(least) - wanted else least
 
 
-def _mean(holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
+def _mean(holds: NDArray[np.bool_] | np.bool_) -> float:
     return float(holds.mean()) if holds.size else 0.0

@@ -115,7 +115,8 @@ class LivingView(View):
         """Which of the rows are left when documents are asked."""
         assert self._screen is not None
         pools, tags = self._structure.pools, self._structure.tags
-        return screened(self._screen, tag_of(pools.handle, rows, tags.joined), tags.name, events)
+        which = tag_of(pools.handle, rows, tags.joined)
+        return screened(self._screen, which, lambda number: tags.name(number)[1:], events)
 
     # -- many events
 
