@@ -33,6 +33,7 @@ _REMEMBERED: Final = 65_536  # residuals
 
 # By folder, job and attributes: what several versions of rules ask is in memory once, as long as one of them is open.
 _documents: WeakValueDictionary[tuple[str, str, frozenset[str]], Documents] = WeakValueDictionary()
+_latest: list[Documents] = []  # the last that was asked for, so that the next pass over the events finds it
 
 
 class AskedDocuments:
@@ -145,6 +146,7 @@ def _in_memory(path: str, content: DocumentSet, names: set[str]) -> Documents:
     found = _documents.get(key)
     if found is None:
         found = _documents[key] = _read(path, content, names)
+    _latest[:] = [found]
     return found
 
 

@@ -279,10 +279,11 @@ def open_values(folder: str, where: str, table: TableFile, schema: str, name: st
     if known is None:
         try:
             found = _described(path)
-        except FileNotFoundError:
-            (known,) = make_values(folder, where, table, schema, [name])
-        else:
             arrays = map_arrays(path.parent, found.arrays, verify=True)
             known = Values(found.kind, found.rows, found.here, found.uneven, **arrays)
+        except (FileNotFoundError, SnapshotError) as error:
+            if isinstance(error, SnapshotError):
+                log.warning("%s is made again: %s", path, error)
+            (known,) = make_values(folder, where, table, schema, [name])
         _opened[str(path)] = known
     return known

@@ -81,6 +81,8 @@ def match_files(
     asked = begin_documents(folder, found, documents, most_documents)
     if check:
         check_once(session, folder)
+        if asked is not None:
+            check_once(session, asked.path)
     listing = _listing(session, places)
     schema = listing.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)

@@ -108,6 +108,8 @@ def match(
     asked = begin_documents(folder, found, documents, most_documents)
     if check:
         check_once(events_df.sparkSession, folder)
+        if asked is not None:
+            check_once(events_df.sparkSession, asked.path)
     schema = events_df.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
     plan = plan_documents(events_df.sparkSession, plan, found, asked)
