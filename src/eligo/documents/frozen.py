@@ -102,18 +102,15 @@ def compare_values(parts, bound, text, exactly, flags):
         if part[KIND] != bound[0]:
             flags[OTHER] |= count > 0
             continue
-        if not exactly:
-            if count > 0:
-                first, last = order_of(part, np.int64(0), bound, text), order_of(part, count - 1, bound, text)
-                flags[SMALLER] |= first < 0
-                flags[EQUAL] |= first == 0 or last == 0
-                flags[LARGER] |= last > 0
+        if count == 0:
             continue
-        place = min(values_before(part, bound, text), count)
-        equal = place < count and order_of(part, place, bound, text) == 0
-        flags[SMALLER] |= place > 0
-        flags[EQUAL] |= equal
-        flags[LARGER] |= place + np.int64(equal) < count
+        first, last = order_of(part, np.int64(0), bound, text), order_of(part, count - 1, bound, text)
+        flags[SMALLER] |= first < 0
+        flags[EQUAL] |= first == 0 or last == 0
+        flags[LARGER] |= last > 0
+        if exactly and not flags[EQUAL] and first < 0 and last > 0:
+            place = values_before(part, bound, text)
+            flags[EQUAL] |= order_of(part, place, bound, text) == 0
         if flags[SMALLER] and flags[EQUAL] and flags[LARGER] and flags[OTHER]:
             return
 

@@ -97,7 +97,7 @@ def joining_of(table: RuleTable, rows: NDArray[np.bool_] | None = None) -> Joini
     totals: dict[str, Counter[str]] = {name: Counter() for name in ("event", "compared", "even", "searched")}
     searching = 0
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-        needs = needs_of(joins[1][number][1:])
+        needs = needs_of(joins[1][number])
         for name, total in totals.items():
             total.update(dict.fromkeys(getattr(needs, name), count))
         searching += count * needs.searching
@@ -112,6 +112,6 @@ def rows_asking(table: RuleTable, wanted: Callable[[Needs], bool]) -> NDArray[np
     numbers, names = joins
     chosen = np.zeros(len(names) + 1, np.bool_)  # the last is that of rules without quantifiers, whose number is -1
     for number in np.unique(numbers[numbers >= 0]).tolist():
-        chosen[number] = wanted(needs_of(names[number][1:]))
+        chosen[number] = wanted(needs_of(names[number]))
     found: NDArray[np.bool_] = chosen[numbers]
     return found

@@ -220,14 +220,9 @@ def values_path(folder: str, table: TableFile, attribute: str) -> Path:
     return Path(folder) / VALUES / f"{table.file}~{digest}.json"
 
 
-def known_attributes(folder: str, tables: Iterable[TableFile]) -> list[str]:
-    """The attributes of which some file has its values made."""
-    files = {table.file for table in tables}
-    found = set()
-    for entry in (Path(folder) / VALUES).glob("*.json"):
-        if entry.name.partition("~")[0] in files:
-            found.add(_described(entry).attribute)
-    return sorted(found)
+def known_attributes(folder: str) -> list[str]:
+    """The attributes that rules have asked for so far: some file has its values made."""
+    return sorted({_described(entry).attribute for entry in (Path(folder) / VALUES).glob("*.json")})
 
 
 def uneven_attributes(folder: str, tables: Iterable[TableFile], names: Iterable[str]) -> frozenset[str]:

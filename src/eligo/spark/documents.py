@@ -76,7 +76,7 @@ def compile_documents(
     with Staging.begin(Path(folder)) as staging:
         check_once(session, folder, writing=True)
         tables = _merged(session, folder, staging, _written(documents_df, schema.json(), staging, most), most)
-        content = _published(staging, tables, tables, schema.json(), None)
+        content = _published(session, staging, tables, tables, schema.json(), None)
     return _described(folder, content, started)
 
 
@@ -116,9 +116,7 @@ def update_documents(
             return _described(folder, parent, started)
         tables = _merged(spark, folder, staging, tables, most)
         new = [table for table in tables if table not in parent.tables]
-        names = document_files.known_attributes(folder, parent.tables)
-        ensure_values(spark, folder, str(staging.folder), new, parent.schema, names)
-        content = _published(staging, tables, new, parent.schema, parent.version)
+        content = _published(spark, staging, tables, new, parent.schema, parent.version)
     return _described(folder, content, started)
 
 
@@ -183,9 +181,18 @@ def _merged(session: Any, folder: str, staging: Staging, tables: list[TableFile]
 
 
 def _published(
-    staging: Staging, tables: Sequence[TableFile], new: Sequence[TableFile], schema: str, parent: int | None
+    session: Any,
+    staging: Staging,
+    tables: Sequence[TableFile],
+    new: Sequence[TableFile],
+    schema: str,
+    parent: int | None,
 ) -> DocumentSet:
+    """Publish a version. What rules have asked for so far is made before, lest a micro-batch wait for it."""
     from eligo import __version__
+
+    folder = str(staging.directory)
+    ensure_values(session, folder, str(staging.folder), new, schema, document_files.known_attributes(folder))
 
     def make(version: int, _: Any) -> DocumentSet:
         return DocumentSet(
