@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from eligo.arguments import directory_path, flag, one_of, plain_id, shown, tag_names, text, whole_number
 from eligo.arrow import arrow_of
+from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
 from eligo.documents import Documents
 from eligo.documents.columns import rows_of
@@ -27,10 +28,11 @@ from eligo.engine import Absent, Engine
 from eligo.errors import EventError, OptionError, UnknownRuleError
 from eligo.explain import Explanation, explain
 from eligo.interrupts import interrupt_within, interruptible
-from eligo.language import Limits, parse
+from eligo.language import Limits, Quantified, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
+from eligo.segments.encoding import moving, slices
 from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
 from eligo.stats import Stats, collect
@@ -105,8 +107,8 @@ class Matcher:
         return None if self._joins is None else self._joins.documents
 
     @contextmanager
-    def _reading(self) -> Iterator[View]:
-        """What a match reads: the rules as they are and, where rules ask about documents, these standing still."""
+    def reading(self) -> Iterator[View]:
+        """Not for users: what a match reads: the rules and, where they ask about some, documents that stand still."""
         joins = self._joins
         if joins is None:
             yield self.engine.rules.view
@@ -321,19 +323,23 @@ class Matcher:
         the answer is a pair: the table, and a `Reject` for each of them.
 
         Each event is matched against the rules of one moment. That moment is the same for all events of a batch, unless
-        the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`): then a later event may see rules that came
-        while earlier ones were matched.
+        the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
+        event may see what came while earlier ones were matched.
         """
         most = None if limit is None else whole_number("limit", limit)
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
         rejects: list[Reject] = []
         numbers, rules = [], []
-        with self._reading() as view:
-            for number, ids in (
-                matched_or_rejected(view, events, tags, most, rejects) if collect else view.batch(events, tags, most)
-            ):
-                numbers.append(arrow_of(number))
-                rules.append(ids)
+        wanted = None if tags is None else tag_names("tags", tags)
+        for view, first, part in self._parts(events):
+            mine: list[Reject] = []
+            with moving(first):
+                for number, ids in (
+                    matched_or_rejected(view, part, wanted, most, mine) if collect else view.batch(part, wanted, most)
+                ):
+                    numbers.append(arrow_of(number + first if first else number))
+                    rules.append(ids)
+            rejects += (Reject(one.row + first, one.id, one.message, one.position) for one in mine)
         kind = self._type_of(rules)
         table = pa.table(
             [pa.chunked_array(numbers, pa.int64()), pa.chunked_array([ids.cast(kind) for ids in rules], kind)],
@@ -347,14 +353,17 @@ class Matcher:
         self, event: Mapping[str, Any], k: int = 10, *, tags: Iterable[str] | None = None
     ) -> list[tuple[RuleId, float]]:
         """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
-        with self._reading() as view:
+        with self.reading() as view:
             return view.top(event, self._buffer(), tags, whole_number("k", k))
 
     @interruptible
     def top_batch(self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None) -> pa.Table:
         """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
-        with self._reading() as view:
-            found = list(view.best(events, tags, whole_number("k", k)))
+        wanted, most = None if tags is None else tag_names("tags", tags), whole_number("k", k)
+        found: list[tuple[I64, pa.Array, F64]] = []
+        for view, first, part in self._parts(events):
+            with moving(first):
+                found += ((number + first, ids, weight) for number, ids, weight in view.best(part, wanted, most))
         kind = self._type_of([ids for _, ids, _ in found])
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
         batches = [
@@ -372,7 +381,7 @@ class Matcher:
     @interruptible
     def explain(self, event: Mapping[str, Any], rule: Any = _EVERY) -> Explanation | list[Explanation]:
         """Why the event makes that rule true, or why not: print the result. Without `rule`, of all rules that match."""
-        with self._reading() as view:
+        with self.reading() as view:
             if rule is _EVERY:
                 found = (view.rule(one) for one in view.ids(event, self._buffer(), None, None))
                 whys = [self._explained(event, one) for one in found if one is not None]
@@ -382,8 +391,23 @@ class Matcher:
             return self._explained(event, known)
 
     def _explained(self, event: Mapping[str, Any], rule: Rule) -> Explanation:
-        asked = None if self._joins is None else partial(self._joins.explained, event, owner=rule.owner or "")
-        return explain(rule.id, parse(rule.expression, self.limits), event, self.absent, self.multi, asked)
+        root = parse(rule.expression, self.limits)
+        return explain(rule.id, root, event, self.absent, self.multi, self.asked(event, rule.owner or ""))
+
+    def asked(self, event: Mapping[str, Any], owner: str = "") -> Callable[[Quantified], tuple[bool, str]] | None:
+        """Not for users: what documents say to a quantifier for an event, and why; within `reading`."""
+        return None if self._joins is None else partial(self._joins.explained, event, owner=owner)
+
+    def _parts(self, events: Any) -> Iterator[tuple[View, int, Any]]:
+        """The events, a view to match them with, and the number of the first. Where rules ask about documents, these
+        stand still for some events at a time, and nobody waits for whoever gives them.
+        """
+        if self._joins is None:
+            yield self.engine.rules.view, 0, events
+            return
+        for first, part in slices(events):
+            with self.reading() as view:
+                yield view, first, part
 
     # -- publishing
 
@@ -397,7 +421,7 @@ class Matcher:
         documents = self._kept()
         with documents.lock:
             document = documents.checked(event)
-            with self._reading() as view:
+            with self.reading() as view:
                 ids = view.ids(event, self._buffer(), tags, None)
                 rules = [rule for rule in map(view.rule, ids) if rule is not None] if self.engine.loader.owned else []
             deliveries = self._delivery.sorted_out(rules)

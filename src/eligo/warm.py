@@ -57,7 +57,8 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
     {"a": NoneOf(1), "flag": OneOf(True)},
 )
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
-_LABELS, _EXCHANGE, _PIECES, _VARIANTS = "widest labels", "exchange", "pieces", "variants"  # tasks that are no pairs
+# Tasks that are no pairs.
+_LABELS, _EXCHANGE, _PIECES, _VARIANTS, _DOCUMENTS = "widest labels", "exchange", "pieces", "variants", "documents"
 _COMPILED, _DONE = "compiled", "done"  # what a process says
 # {"a": 1, "b": [1], "c": "x"}, as Spark writes a Variant: the names, and the values.
 _NAMES: Final = bytes([1, 3, 0, 1, 2, 3]) + b"abc"
@@ -109,7 +110,7 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
     pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]
     others = EVALUATORS.all() if indexes is None else EVALUATORS.own
     pairs += [f"{AUTO}/{evaluator}" for evaluator in others if evaluator != "interval"]
-    return [*pairs, _LABELS, _EXCHANGE, _PIECES, _VARIANTS]
+    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS]
 
 
 def _run(task: str) -> None:
@@ -122,6 +123,8 @@ def _run(task: str) -> None:
         _pieces()
     elif task == _VARIANTS:
         _variants()
+    elif task == _DOCUMENTS:
+        _documents()
     else:
         for pair in task.split():
             index, evaluator = pair.split("/")
@@ -284,6 +287,28 @@ def _pieces() -> None:
                 for found in (rules.view.batch(_table(), None, None), rules.view.best(_table(), ("some",), 1)):
                     assert list(found)
                 list(rules.view.ranked(_table(), None, 1))
+
+
+def _documents() -> None:
+    """Rules that ask about documents, with an index that changes in place and with one that does not."""
+    from eligo.documents import Documents
+    from eligo.matcher import Matcher
+
+    for index in ("auto", "pst-hash"):
+        documents = Documents(keep=300)
+        matcher = Matcher(index, documents=documents)
+        matcher.add("single", "exists d (a < d.a) and forall d (s != d.s)")
+        matcher.add("led", "exists d (a = d.a and s = d.s and d.f > 1)", owner="somebody")
+        matcher.add("vectors", "exists d (a < d.a and f > d.f) or forall d (d.s not like 'a%b' or a > d.a)")
+        matcher.add("received", "exists d in received (s = d.s and d.a is not null)", owner="somebody")
+        documents.add_many(pa.table({"a": range(400), "f": [0.5] * 400, "s": ["x", "azb"] * 200, "flag": [True] * 400}))
+        documents.add_many([{"a": [1, 2], "s": "abcdefghi"}] * 100)
+        for event in _EVENTS:
+            matcher.match(event)
+            matcher.publish(event)
+        matcher.match_batch(_table())
+        documents.remove("a = 399")
+        documents.clear()
 
 
 def _variants() -> None:

@@ -26,6 +26,7 @@ from os import PathLike
 from pathlib import Path
 from threading import get_ident
 from typing import Any
+from weakref import WeakMethod
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,9 @@ from eligo.documents.values import packed, plain_document, show, unpacked, value
 from eligo.errors import EventError, OptionError
 from eligo.forking import RULES, fork_lock
 from eligo.interrupts import uninterrupted
-from eligo.language.reference import Moment
+from eligo.language.quantified import of_document
+from eligo.language.reference import Moment, pair_holds
+from eligo.language.text import parse
 from eligo.language.values import microseconds
 from eligo.rule import Reject
 from eligo.segments.encoding import as_events
@@ -181,11 +184,11 @@ class Documents:
         self._next = 0
         self._free: list[int] = []
         self._slots = 0  # used so far
-        self._queue = array("q")  # numbers and slots of documents, the oldest first, for those that are kept by number
-        self._head = 0
+        self._queue = array("q")  # numbers and slots of documents, by number, and of some that are gone
+        self._head = 0  # where the oldest document stands there, or one before it
         self._newest = -(2**63)  # the latest time of a document so far
         self._received: dict[str, array[int]] = {}  # numbers and slots
-        self._listeners: list[Callable[[int, Document], None]] = []
+        self._listeners: list[WeakMethod[Callable[[int, Document], None]]] = []
         self._log = None
         self._swept = 0  # changes since what is gone was last left out of `received`
         if self.keep.at is not None:
@@ -401,13 +404,16 @@ class Documents:
         self.index.occupy(slots)
         self._sequence[slots] = numbers
         self._next = int(numbers[-1]) + 1
-        if self.keep.count is not None:
-            self._queue.extend(np.ravel(np.stack((numbers, slots), axis=1)).tolist())
+        self._queue.frombytes(np.stack((numbers, slots), axis=1).tobytes())
         self.changes += len(slots)
 
     def _tell(self, slot: int, document: Document) -> None:
-        for listener in self._listeners:
-            listener(slot, document)
+        for reference in self._listeners:
+            listener = reference()
+            if listener is None:
+                self._listeners = [one for one in self._listeners if one() is not None]
+            else:
+                listener(slot, document)
 
     def watch(self, names: Iterable[str]) -> None:
         """Have attributes in the index from now on."""
@@ -416,17 +422,21 @@ class Documents:
             return
         with self.lock, self.gate, uninterrupted():
             new = [name for name in new if name not in self.index.names]
+            numbers = {name: self.index.add_attribute(name) for name in new}
+            for slots, table in self._records.tables(new):
+                for name in table.schema.names:
+                    self.index.put_column(numbers[name], slots, flat_column(table.column(name)))
             slots = self.alive()
+            slots = slots[self._records.is_single(slots)]
             documents = self._records.get_many(slots)
-            for name in new:
-                attribute = self.index.add_attribute(name)
-                self.index.put_many(attribute, slots.tolist(), [values_of(document, name) for document in documents])
+            for name, number in numbers.items():
+                self.index.put_many(number, slots.tolist(), [values_of(document, name) for document in documents])
 
     def listen(self, listener: Callable[[int, Document], None]) -> None:
-        """Have a function called with slot and document of each that comes, before anybody can see it; with slot -1 if
-        many came at once.
+        """Have a method called with slot and document of each that comes, before anybody can see it, as long as its
+        object is there; with slot -1 if many came at once.
         """
-        self._listeners.append(listener)
+        self._listeners.append(WeakMethod(listener))
 
     def _drop(self, slot: int) -> None:
         self.index.vacate(slot)
@@ -437,24 +447,30 @@ class Documents:
 
     def _expire(self) -> None:
         """Let go what is beyond what is to be kept."""
-        keep = self.keep
-        if keep.count is not None:
-            queue, head = self._queue, self._head
-            while len(self) > keep.count:
-                number, slot = queue[head], queue[head + 1]
-                head += 2
-                if self._sequence[slot] == number:
-                    self._drop(slot)
-            while head < len(queue) and self._sequence[queue[head + 1]] != queue[head]:
-                head += 2
-            if head > 4096 and 2 * head > len(queue):
-                del queue[:head]
-                head = 0
-            self._head = head
+        keep, queue = self.keep, self._queue
+        while keep.count is not None and len(self) > keep.count:
+            number, slot = queue[self._head], queue[self._head + 1]
+            self._head += 2
+            if self._sequence[slot] == number:
+                self._drop(slot)
         if keep.age is not None and keep.at is not None:
             for slot in self.index.slots_before(self.index.names[keep.at], self._newest - keep.age):
                 self._drop(slot)
+        if len(queue) > 4 * len(self) + 4096:  # more than half of it is gone
+            slots = self.alive()
+            self._queue, self._head = array("q"), 0
+            self._queue.frombytes(np.stack((self._sequence[slots], slots), axis=1).tobytes())
         self._forget_received()
+
+    def _slot_of(self, number: object) -> int:
+        """The slot of a document, or -1."""
+        if isinstance(number, bool) or not isinstance(number, int):
+            return -1
+        queue = self._queue
+        place = bisect_left(range(len(queue) // 2), number, key=lambda i: queue[2 * i])
+        found = 2 * place < len(queue) and queue[2 * place] == number
+        slot = queue[2 * place + 1] if found else -1
+        return slot if found and self._sequence[slot] == number else -1
 
     def _forget_received(self) -> None:
         """Leave out what was delivered and is gone, owner by owner, some at a time."""
@@ -500,27 +516,19 @@ class Documents:
 
     def _slots_of(self, which: Any) -> list[int]:
         if isinstance(which, str):
-            from eligo.language.reference import matches, multi_valued
-            from eligo.language.text import parse
-
-            root = parse(which)
-            found = []
-            for slot in self.alive().tolist():
-                document = self.document(slot)
-                lists = {name for name, value in document.items() if isinstance(value, list)}
-                if matches(root, document, multi=lists | multi_valued(root)):
-                    found.append(slot)
-            return found
+            body, slots = of_document(parse(which)), self.alive()
+            documents = zip(slots.tolist(), self._records.get_many(slots), strict=True)
+            return [slot for slot, document in documents if pair_holds(body, {}, document, "fails", frozenset())]
         numbers = [which] if isinstance(which, int) and not isinstance(which, bool) else which
         if not isinstance(numbers, Iterable):
             raise OptionError(f"documents are removed by number, numbers or expression, not {shown(which)}")
-        places = {int(number): int(slot) for slot, number in enumerate(self._sequence) if number >= 0}
-        slots = []
+        found = []
         for number in dict.fromkeys(numbers):
-            if isinstance(number, bool) or not isinstance(number, int) or number not in places:
+            slot = self._slot_of(number)
+            if slot < 0:
                 raise OptionError(f"there is no document {shown(number)}: `items()` has the numbers of all")
-            slots.append(places[number])
-        return slots
+            found.append(slot)
+        return found
 
     # -- reading
 
@@ -559,9 +567,9 @@ class Documents:
 
     def __getitem__(self, number: int) -> Document:
         with self.reading():
-            for slot in np.flatnonzero(self._sequence == number).tolist() if isinstance(number, int) else ():
-                if number >= 0:
-                    return self.document(slot)
+            slot = self._slot_of(number)
+            if slot >= 0:
+                return self.document(slot)
         raise OptionError(f"there is no document {shown(number)}: `items()` has the numbers of all")
 
     def document(self, slot: int) -> Document:

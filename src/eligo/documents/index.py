@@ -82,6 +82,7 @@ def place_of(h, attribute, bound, text, cell):
     """Where a value belongs in the order: behind all that are smaller and, if `cell` is given, behind equal ones with
     a smaller number.
     """
+    size = h.blocks.shape[1]
     directory, blocks = h.directory[attribute], h.blocks
     low, high = 0, h.sizes[attribute]  # the first block whose first cell does not come before
     while low < high:
@@ -105,7 +106,7 @@ def place_of(h, attribute, bound, text, cell):
             low = middle + 1
         else:
             high = middle
-    return np.int64(at * BLOCK + low)
+    return np.int64(at * size + low)
 
 
 @inline
@@ -119,6 +120,7 @@ def bound_of(h, cell, bound):
 @kernel
 def insert_cell(h, attribute, cell, free_block):
     """Puts a cell into the order; returns whether `free_block` was taken."""
+    size = h.blocks.shape[1]
     bound = np.zeros(5, np.int64)
     bound_of(h, cell, bound)
     directory, blocks = h.directory[attribute], h.blocks
@@ -127,19 +129,19 @@ def insert_cell(h, attribute, cell, free_block):
         blocks[free_block, 0], h.count[free_block] = cell, 1
         return True
     place = place_of(h, attribute, bound, h.data, cell)
-    at, offset = place // BLOCK, place % BLOCK
+    at, offset = place // size, place % size
     block, took = directory[at], False
     if offset == 0 and place > 0:  # behind the last cell of a full block
-        at, block, offset = at - 1, directory[at - 1], BLOCK
-    if h.count[block] == BLOCK:
-        half = BLOCK // 2
+        at, block, offset = at - 1, directory[at - 1], size
+    if h.count[block] == size:
+        half = size // 2
         for i in range(h.sizes[attribute], at + 1, -1):
             directory[i] = directory[i - 1]
         directory[at + 1] = free_block
         h.sizes[attribute] += 1
-        for i in range(half):
+        for i in range(size - half):
             blocks[free_block, i] = blocks[block, half + i]
-        h.count[block], h.count[free_block], took = half, BLOCK - half, True
+        h.count[block], h.count[free_block], took = half, size - half, True
         if offset > half:
             block, offset = free_block, offset - half
     for i in range(h.count[block], offset, -1):
@@ -152,11 +154,12 @@ def insert_cell(h, attribute, cell, free_block):
 @kernel
 def delete_cell(h, attribute, cell):
     """Takes a cell out of the order; returns the block that is free now, or -1."""
+    size = h.blocks.shape[1]
     bound = np.zeros(5, np.int64)
     bound_of(h, cell, bound)
     directory, blocks = h.directory[attribute], h.blocks
     place = place_of(h, attribute, bound, h.data, cell)
-    at, offset = place // BLOCK, place % BLOCK
+    at, offset = place // size, place % size
     if at == h.sizes[attribute] or offset == h.count[directory[at]]:
         at, offset = at + 1, np.int64(0)
     block = directory[at]
@@ -174,7 +177,7 @@ def delete_cell(h, attribute, cell):
 @kernel
 def fill_blocks(h, attribute, ordered, free):
     """Makes the order of an attribute that has none of cells in their order, blocks two thirds full."""
-    size = 2 * BLOCK // 3
+    size = 2 * h.blocks.shape[1] // 3
     done = 0
     while done < len(ordered):
         block = free[done // size]
@@ -189,12 +192,13 @@ def fill_blocks(h, attribute, ordered, free):
 @inline
 def cells_between(h, attribute, low, high):
     """How many cells lie between two places."""
+    size = h.blocks.shape[1]
     if high <= low:
         return np.int64(0)
-    at, last = low // BLOCK, high // BLOCK
+    at, last = low // size, high // size
     if at == last:
         return high - low
-    total = h.count[h.directory[attribute, at]] - low % BLOCK + high % BLOCK
+    total = h.count[h.directory[attribute, at]] - low % size + high % size
     for i in range(at + 1, last):
         total += h.count[h.directory[attribute, i]]
     return np.int64(total)
@@ -203,7 +207,8 @@ def cells_between(h, attribute, low, high):
 @inline
 def cell_at(h, attribute, place):
     """The cell at a place, or -1 behind the last one."""
-    at, offset = place // BLOCK, place % BLOCK
+    size = h.blocks.shape[1]
+    at, offset = place // size, place % size
     if at < h.sizes[attribute] and offset == h.count[h.directory[attribute, at]]:
         at, offset = at + 1, 0
     return np.int64(h.blocks[h.directory[attribute, at], offset]) if at < h.sizes[attribute] else np.int64(-1)
@@ -262,13 +267,14 @@ def locate(h, attribute, bounds, text, places):
 @kernel
 def mark(h, attribute, places, words):
     """Sets the bit of every document with a value between the places, which are runs."""
+    size = h.blocks.shape[1]
     for i in range(0, len(places), 2):
         low, high = places[i], places[i + 1]
-        at = low // BLOCK
-        while at * BLOCK < high and at < h.sizes[attribute]:
+        at = low // size
+        while at * size < high and at < h.sizes[attribute]:
             block = h.directory[attribute, at]
-            begin = low % BLOCK if at == low // BLOCK else 0
-            end = high % BLOCK if at == high // BLOCK else np.int64(h.count[block])
+            begin = low % size if at == low // size else 0
+            end = high % size if at == high // size else np.int64(h.count[block])
             for j in range(begin, min(end, np.int64(h.count[block]))):
                 slot = h.slot[h.blocks[block, j]]
                 words[slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
@@ -278,14 +284,15 @@ def mark(h, attribute, places, words):
 @kernel
 def listed(h, attribute, places, slots):
     """Writes the slots of all cells between the places, which are runs."""
+    size = h.blocks.shape[1]
     n = 0
     for i in range(0, len(places), 2):
         low, high = places[i], places[i + 1]
-        at = low // BLOCK
-        while at * BLOCK < high and at < h.sizes[attribute]:
+        at = low // size
+        while at * size < high and at < h.sizes[attribute]:
             block = h.directory[attribute, at]
-            begin = low % BLOCK if at == low // BLOCK else 0
-            end = high % BLOCK if at == high // BLOCK else np.int64(h.count[block])
+            begin = low % size if at == low // size else 0
+            end = high % size if at == high // size else np.int64(h.count[block])
             for j in range(begin, min(end, np.int64(h.count[block]))):
                 slots[n] = h.slot[h.blocks[block, j]]
                 n += 1
@@ -369,14 +376,15 @@ def search_led(h, terms, led, bounds, text, places, marks, most):
     """Looks for a document that is as all terms want it, among those in the runs of term `led`, whose places are given.
     Returns its slot, -1 if there is none, or -2 if `most` were looked at and more are left.
     """
+    size = h.blocks.shape[1]
     attribute, looked = terms[led, 0], 0
     for i in range(0, len(places), 2):
         low, high = places[i], places[i + 1]
-        at = low // BLOCK
-        while at * BLOCK < high and at < h.sizes[attribute]:
+        at = low // size
+        while at * size < high and at < h.sizes[attribute]:
             block = h.directory[attribute, at]
-            begin = low % BLOCK if at == low // BLOCK else 0
-            end = high % BLOCK if at == high // BLOCK else np.int64(h.count[block])
+            begin = low % size if at == low // size else 0
+            end = high % size if at == high // size else np.int64(h.count[block])
             for j in range(begin, min(end, np.int64(h.count[block]))):
                 slot = h.slot[h.blocks[block, j]]
                 if looked == most:
@@ -431,7 +439,7 @@ class Runs:
         flat = [key for pair in keys for key in pair]
         self.text = _NO_BYTES
         if any(key[3] for key in flat):
-            self.text = np.frombuffer(b"".join(key[3] for key in flat), np.uint8)
+            self.text = np.frombuffer(bytearray(b"".join(key[3] for key in flat)), np.uint8)
         self.bounds = _NO_BOUNDS
         if flat:
             rows, at = [], 0
@@ -454,7 +462,7 @@ class DocumentIndex:
         self._cells = self._blocks = 0  # taken so far
         self._free_cells: list[int] = []
         self._free_blocks: list[int] = []
-        cells, blocks = 64, 4
+        self._block, cells, blocks = BLOCK, 64, 4
         self._arrays: dict[str, NDArray[Any]] = {
             "kind": np.zeros(cells, np.uint8), "key": np.zeros(cells, np.int64), "rest": np.zeros(cells, np.int64),
             "slot": np.zeros(cells, np.int32), "following": np.zeros(cells, np.int32),
@@ -561,7 +569,7 @@ class DocumentIndex:
         takes no search.
         """
         kind, key, rest, raw = key_of(value)
-        text = np.frombuffer(raw, np.uint8) if raw else _NO_BYTES
+        text = np.frombuffer(bytearray(raw), np.uint8) if raw else _NO_BYTES
         found = compare_all(self.handle, attribute, kind, key, rest, text, exactly)
         return _COMPARED[int(found)]
 
@@ -583,7 +591,7 @@ class DocumentIndex:
         """Returns a bit for every slot: whether its document has a value between places, as `hits` values do."""
         words = np.zeros(len(self.alive), np.uint64)
         if 2 * hits > self.here[attribute] and not self.uneven[attribute]:  # those that have not are fewer
-            end = self._arrays["sizes"][attribute] * BLOCK
+            end = self._arrays["sizes"][attribute] * self._block
             mark(self.handle, attribute, np.concatenate(([0], places, [end])), words)
             return words ^ self.present(attribute)
         mark(self.handle, attribute, places, words)
@@ -680,7 +688,7 @@ class DocumentIndex:
             ranks[numbers[pc.sort_indices(words).to_numpy()]] = np.arange(len(numbers))  # by bytes
             rest[texts] = ranks[rest[texts]]
         ordered = cells[np.lexsort((cells, rest, key, kind))]
-        needed = len(ordered) // (2 * BLOCK // 3) + 1
+        needed = len(ordered) // (2 * self._block // 3) + 1
         if len(self._free_blocks) < needed:
             self._make_blocks(needed)
         if self._arrays["directory"].shape[1] <= needed + 1:
@@ -724,7 +732,7 @@ class DocumentIndex:
         have = len(self._arrays["count"])
         if self._blocks + more > have:
             room = max(have + have // 2, self._blocks + more)
-            self._grow("blocks", (room, BLOCK))
+            self._grow("blocks", (room, self._block))
             self._grow("count", (room,))
         self._free_blocks += range(self._blocks + more - 1, self._blocks - 1, -1)
         self._blocks += more

@@ -31,6 +31,7 @@ from eligo.language.quantified import (
     canonical,
     document_attributes,
     event_attributes,
+    of_document,
     plan,
     quantifiers,
     read_residual,
@@ -210,7 +211,7 @@ class Joins:
     def _look_for(self, needed: Needed) -> None:
         if needed.question is None:
             body = needed.root
-            needed.question = Question(Quantified("exists", "d", _of_document(body)), "")
+            needed.question = Question(Quantified("exists", "d", of_document(body)), "")
         found = EventState(self, {}).deciding(needed.question)
         needed.slot, needed.number = found, self.documents.number(found) if found >= 0 else -1
         if found < 0:
@@ -283,13 +284,3 @@ class Joins:
 
 def _names(root: Node) -> set[str]:
     return {predicate.attribute for predicate in predicates_of(root)}
-
-
-def _of_document(root: Node) -> Node:
-    """A conjunction of predicates as one of the document."""
-    factors = root.children if isinstance(root, And) else (root,)
-    made = []
-    for factor in factors:
-        assert isinstance(factor, Predicate)
-        made.append(Predicate(factor.attribute, factor.operator, factor.values, factor.negated, "d"))
-    return And(tuple(made)) if len(made) > 1 else made[0]

@@ -9,7 +9,7 @@ the rows of a table of which less than a quarter is still there: they become byt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -80,12 +80,13 @@ class Records:
         alone: NDArray[np.bool_] = self._chunk[slots] < 0
         return alone
 
-    def tables(self) -> Iterator[tuple[I64, pa.Table]]:
-        """What is left of each table: slots, and the rows."""
+    def tables(self, names: Iterable[str] | None = None) -> Iterator[tuple[I64, pa.Table]]:
+        """What is left of each table: slots, and the rows; with some columns, if names are given."""
         for number, (table, _) in self._tables.items():
             slots = np.flatnonzero(self._chunk == number)
             slots = slots[np.argsort(self._begin[slots])]
-            yield slots, table.take(pa.array(self._begin[slots]))
+            chosen = table if names is None else table.select([name for name in names if name in table.schema.names])
+            yield slots, chosen.take(pa.array(self._begin[slots]))
 
     def drop(self, slot: int) -> None:
         chunk = int(self._chunk[slot])

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any, Literal
 
@@ -27,6 +29,7 @@ import pyarrow as pa
 from eligo.arguments import attribute_names, directory_path, flag, one_of, plain_id, shown, whole_number
 from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
+from eligo.documents import Documents
 from eligo.errors import DuplicateRuleError, EligoError, OptionError
 from eligo.exchange.bookings import Published, eligible
 from eligo.exchange.expressions import PUBLISHER, Eligibility, composed, reading, room_for
@@ -39,7 +42,9 @@ from eligo.language import Limits, render
 from eligo.matcher import Matcher
 from eligo.options import Value
 from eligo.rule import RuleId
+from eligo.segments.encoding import moving, slices
 from eligo.segments.rule_table import is_id
+from eligo.segments.rules import View
 from eligo.stats import Stats
 
 
@@ -92,14 +97,21 @@ class Exchange:
         multi: Iterable[str] = (),
         limits: Limits | Mapping[str, int] | None = None,
         options: Mapping[str, Value] | None = None,
+        documents: Documents | None = None,
     ) -> None:
         multi = attribute_names("multi", multi)
         if PUBLISHER in multi:
             raise OptionError(f"multi: the attribute {PUBLISHER!r} is the exchange's own and has one value")
         self.limits = Matcher(limits=limits).limits
-        self._ledger = Ledger(Matcher(index, evaluator, absent, multi, room_for(self.limits), options), self.limits)
+        matcher = Matcher(index, evaluator, absent, multi, room_for(self.limits), options, documents)
+        self._ledger = Ledger(matcher, self.limits)
         self._lock = fork_lock(self, "_lock", OUTER, _LOST)
         self._local = threading.local()
+
+    @property
+    def documents(self) -> Documents | None:
+        """The visits, or whatever else was kept, that expressions with quantifiers ask about."""
+        return self._ledger.matcher.documents
 
     # -- the graph
 
@@ -115,7 +127,7 @@ class Exchange:
 
     def connect(self, seller: str, buyer: str, expression: object = "true", *, replace: bool = False) -> None:
         """Let a seller sell to a buyer the visits that satisfy the expression; `replace` changes that of an edge."""
-        _, text = reading(expression, self.limits)
+        _, text = reading(expression, self.limits, self.documents is not None)
         flag("replace", replace)
         with self._lock:
             link = self._ledger.graph.find(seller, buyer)
@@ -264,25 +276,20 @@ class Exchange:
         Where a visit takes place stands in the column `publisher`. The answer has a row for each eligible campaign:
         `event` (the row number, int64) and `campaign`, sorted by event and, within one, in booking order.
         """
-        while True:
-            tidied = self._ledger.bookings.published.tidied
-            view = self._ledger.matcher.engine.rules.view
-            seen = self._ledger.bookings.published  # after the view: see bookings.py
-            if seen.tidied == tidied:
-                break
-        kind = seen.kind
-
-        def look_again() -> None:
-            nonlocal seen
-            seen = self._ledger.bookings.published
-
         numbers, names = [], []
-        events = with_publishers(visits, publisher, self._ledger.graph.roles)
-        for number, ids in view.batch(events, None, None, refuse_ranges, look_again):
-            number, row, _ = eligible(number, ids.to_numpy().copy(), seen)
-            some, place = np.unique(row, return_inverse=True)
-            numbers.append(pa.array(number, pa.int64()))
-            names.append(pa.array([seen.name[one] for one in some.tolist()], kind).take(pa.array(place)))
+        kind = self._ledger.bookings.published.kind
+        visits = with_publishers(visits, publisher, self._ledger.graph.roles)
+        # Documents stand still for some visits at a time, and nobody waits for whoever gives them.
+        for first, part in slices(visits) if self.documents is not None else ((0, visits),):
+            with moving(first), self._view() as (view, seen):
+                at = [seen]
+                kind = seen.kind
+                look_again = partial(self._look_again, at)
+                for number, ids in view.batch(part, None, None, refuse_ranges, look_again):
+                    number, row, _ = eligible(number + first, ids.to_numpy().copy(), at[0])
+                    some, place = np.unique(row, return_inverse=True)
+                    numbers.append(pa.array(number, pa.int64()))
+                    names.append(pa.array([at[0].name[one] for one in some.tolist()], kind).take(pa.array(place)))
         schema = pa.schema([("event", pa.int64()), ("campaign", kind)])
         return pa.table([pa.chunked_array(numbers, pa.int64()), pa.chunked_array(names, kind)], schema=schema)
 
@@ -290,8 +297,16 @@ class Exchange:
         """Why a campaign is eligible for a visit to its publisher, or why not: print the result."""
         with self._lock:
             parts = self._ledger.parts(plain_id(campaign))
-        absent, multi = self._ledger.matcher.absent, self._ledger.matcher.multi
-        return Eligibility(campaign, {what: explain(what, root, visit, absent, multi) for what, root in parts.items()})
+        matcher = self._ledger.matcher
+        with matcher.reading():
+            asked = matcher.asked(visit)
+            return Eligibility(
+                campaign,
+                {
+                    what: explain(what, root, visit, matcher.absent, matcher.multi, asked)
+                    for what, root in parts.items()
+                },
+            )
 
     def observe(self, visits: Any, publisher: str = "publisher") -> None:
         """Learn from past visits how often each predicate holds; indexes then look at the rarest first."""
@@ -324,6 +339,21 @@ class Exchange:
 
     # -- parts
 
+    @contextmanager
+    def _view(self) -> Iterator[tuple[View, Published]]:
+        """What is asked, and the bookings that belong to it."""
+        while True:
+            tidied = self._ledger.bookings.published.tidied
+            with self._ledger.matcher.reading() as view:
+                seen = self._ledger.bookings.published  # after the view: see bookings.py
+                if seen.tidied == tidied:
+                    yield view, seen
+                    return
+
+    def _look_again(self, seen: list[Published]) -> None:
+        """Have the bookings of this moment."""
+        seen[0] = self._ledger.bookings.published
+
     def _found(self, publisher: str, visit: Mapping[str, Any]) -> tuple[Published, I64, F64]:
         """The bookings as they were, the rows of those that are eligible, and their weights."""
         self._ledger.graph.role(publisher, "publisher")
@@ -333,7 +363,8 @@ class Exchange:
         event = event_of(publisher, visit)
         while True:
             tidied = self._ledger.bookings.published.tidied
-            rules, weights = self._ledger.matcher.engine.rules.view.weighted(event, buffer)
+            with self._ledger.matcher.reading() as view:
+                rules, weights = view.weighted(event, buffer)
             refuse_ranges(buffer)
             seen = self._ledger.bookings.published  # after the view: see bookings.py
             if seen.tidied == tidied:

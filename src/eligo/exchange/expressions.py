@@ -18,23 +18,24 @@ from eligo.errors import LimitError, RuleSyntaxError, RuleTypeError
 from eligo.explain import Explanation
 from eligo.language import Limits, parse, read, render
 from eligo.language.normalize.negation import push_negation
-from eligo.language.tree import ALWAYS, And, Node, Or, Predicate, Quantified, bottom_up, leaves
+from eligo.language.tree import ALWAYS, And, Join, Node, Or, Predicate, Quantified, bottom_up, leaves
 
 PUBLISHER = "@publisher"  # the attribute that says where a visit takes place; no expression may name it
 
 
-def reading(expression: object, limits: Limits) -> tuple[Node, str]:
-    """The tree of an expression, however it is written, and its text."""
+def reading(expression: object, limits: Limits, documents: bool) -> tuple[Node, str]:
+    """The tree of an expression, however it is written, and its text; `documents`: it may ask about some."""
     if isinstance(expression, str) and expression[:1] == "{":
         expression = _decoded(expression)
     root = parse(expression, limits) if isinstance(expression, str) else read(expression, limits)
     for leaf in leaves(root):
-        if isinstance(leaf, Quantified):
+        if isinstance(leaf, Quantified) and not documents:
             raise RuleTypeError(
-                f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and an exchange has none",
-                hint="leave the quantifier out",
+                f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and this exchange keeps none",
+                hint="make it with some: Exchange(documents=eligo.Documents())",
             )
-        if isinstance(leaf, Predicate) and leaf.attribute == PUBLISHER:
+        inner = leaves(leaf.body) if isinstance(leaf, Quantified) else (leaf,)
+        if any(isinstance(one, Predicate | Join) and one.attribute == PUBLISHER for one in inner):
             raise RuleTypeError(
                 f"the attribute {PUBLISHER!r} is the exchange's own",
                 hint="give yours another name",

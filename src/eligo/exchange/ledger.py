@@ -67,7 +67,7 @@ class Ledger:
         links = given or self.graph.route(publisher, advertiser)
         if links is None:
             raise GraphError(f"no path leads from {publisher!r} to {advertiser!r}: connect what is between them")
-        root, text = reading(expression, self.limits)
+        root, text = reading(expression, self.limits, self.matcher.documents is not None)
         replaced = self.bookings.rules.get(campaign, -1)
         return Order(campaign, links, restricted(root, text, publisher), text, weight_of(weight), replaced)
 

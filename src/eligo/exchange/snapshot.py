@@ -29,9 +29,8 @@ from eligo.arguments import directory_path, flag
 from eligo.errors import EligoError, SnapshotError
 from eligo.exchange.graph import Link, Role
 from eligo.language import Limits
-from eligo.matcher import Matcher
+from eligo.matcher import open_rules
 from eligo.store.files import locked, sync_directory, write_through
-from eligo.store.snapshot import open_snapshot
 
 if TYPE_CHECKING:
     from eligo.exchange.exchange import Exchange
@@ -118,7 +117,7 @@ def open_exchange(path: str | PathLike[str], *, verify: bool = True) -> Exchange
     flag("verify", verify)
     content, raw = _read_manifest(directory)
     try:
-        matcher = Matcher.of(open_snapshot(directory / f"rules-{content.token}", verify=verify))
+        matcher = open_rules(directory / f"rules-{content.token}", verify=verify)
         campaigns = (directory / f"campaigns-{content.token}.arrow").read_bytes()
     except (EligoError, OSError) as error:
         if _read_manifest(directory)[1] != raw:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from eligo.errors import RuleTypeError
 from eligo.language.adopt import NO_LIMITS
 from eligo.language.normalize.negation import push_negation
 from eligo.language.render import render
@@ -163,6 +164,21 @@ def _hoisted(root: Node) -> Node:
         return And((*free, Quantified("exists", VARIABLE, rest if bound else ALWAYS, received=node.received)))
 
     return bottom_up(root, hoist)
+
+
+def of_document(root: Node) -> Node:
+    """An expression about an event as one about the document."""
+
+    def rename(node: Node) -> Node:
+        if isinstance(node, Quantified):
+            raise RuleTypeError(
+                f"{node.quantifier} {node.variable} (…) cannot be asked of a document", hint="leave the quantifier out"
+            )
+        if isinstance(node, Predicate):
+            return Predicate(node.attribute, node.operator, node.values, node.negated, VARIABLE)
+        return node
+
+    return bottom_up(root, rename)
 
 
 def _is_of_document(leaf: Node) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime
 from itertools import chain, islice
 from typing import Any
@@ -140,6 +141,17 @@ def _records(frame: Any) -> list[dict[str, Any]]:
     named = any(name is not None for name in frame.index.names)
     records: list[dict[str, Any]] = (frame.reset_index() if named else frame).rename(columns=str).to_dict("records")
     return records
+
+
+@contextmanager
+def moving(first: int) -> Iterator[None]:
+    """Around part of a batch: an error about one of its events has the event's number in the whole batch."""
+    try:
+        yield
+    except EventError as error:
+        if not first:
+            raise
+        raise moved(error, first) from None
 
 
 def moved(error: EventError, first: int) -> EventError:

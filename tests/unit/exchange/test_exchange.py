@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -312,7 +313,7 @@ def test_wrong_visits_are_told(exchange: Exchange, visits: Any, reason: str) -> 
         (lambda x: x.connect("X", "X"), GraphError, "itself"),
         (lambda x: x.connect("P", "X"), GraphError, "replace=True"),
         (lambda x: x.connect("Y", "X", "age >"), eligo.RuleSyntaxError, "expected a value"),
-        (lambda x: x.connect("Y", "X", "exists d (age < d.age)"), eligo.RuleTypeError, "an exchange has none"),
+        (lambda x: x.connect("Y", "X", "exists d (age < d.age)"), eligo.RuleTypeError, "this exchange keeps none"),
         (lambda x: x.connect("Y", "X", "`@publisher` = 'P'"), eligo.RuleTypeError, "exchange's own"),
         (lambda x: x.connect("Y", "X", "{1"), eligo.RuleSyntaxError, "no JSON"),
         (lambda x: x.disconnect("P", "Y"), GraphError, "'P' does not sell to 'Y', but to 'X', 'A'"),
@@ -462,3 +463,27 @@ def test_an_edge_past_a_limit_is_named() -> None:
     assert len(exchange) == 0
     with pytest.raises(OptionError, match="multi is a list"):
         Exchange(multi=5)  # type: ignore[arg-type]
+
+
+def test_expressions_may_ask_about_visits_seen_before(tmp_path: Path) -> None:
+    exchange = Exchange(documents=eligo.Documents())
+    exchange.add_node("P", "publisher")
+    exchange.add_node("A", "advertiser")
+    exchange.connect("P", "A", "not exists d (d.blocked = user)")
+    exchange.book("again", "A", "P", "exists d (user = d.user and age > 18)")
+    exchange.book("new", "A", "P", "forall d (user != d.user)")
+    visits = exchange.documents
+    assert visits is not None
+    visits.add({"user": "ann"})
+    assert exchange.eligible("P", {"user": "ann", "age": 20}) == ["again"]
+    assert exchange.eligible("P", {"user": "bob", "age": 20}) == ["new"]
+    table = exchange.eligible_batch([{"publisher": "P", "user": user, "age": 20} for user in ("ann", "bob")])
+    assert table["campaign"].to_pylist() == ["again", "new"]
+    visits.add({"blocked": "bob", "user": "eve"})
+    assert exchange.eligible("P", {"user": "bob", "age": 20}) == []
+    assert "document 1 does: blocked is 'bob'" in str(exchange.explain({"user": "bob"}, "new"))
+    exchange.save(tmp_path / "x")
+    opened = eligo.exchange.open(tmp_path / "x")
+    assert opened.eligible("P", {"user": "ann", "age": 20}) == ["again"]
+    with pytest.raises(eligo.RuleTypeError, match="exchange's own"):
+        exchange.book("odd", "A", "P", "exists d (`@publisher` = d.publisher)")
