@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -13,8 +14,10 @@ import pytest
 
 import eligo
 from eligo import spark
+from eligo.spark.document_files import open_values
+from eligo.spark.documents import ensure_values
 from eligo.spark.worker_cache import facts
-from eligo.store.versions import current_version
+from eligo.store.versions import current_version, hold_documents
 
 pytestmark = pytest.mark.spark
 
@@ -188,6 +191,28 @@ def test_many_small_files_become_one(session: Any, folders: Folders) -> None:
     assert (done.documents, done.files) == (20, 1)
     expected = {(i, "new") for i in range(20, 30)} | {(i, "low") for i in range(19)}
     assert pairs(spark.match(events, path, documents=where)) == expected
+
+
+def test_values_of_files_go_with_the_files_and_are_made_again_if_damaged(session: Any, folders: Folders) -> None:
+    where = folders[1]
+    data = os.path.join(where, "data")
+
+    def compiled(count: int) -> Any:
+        spark.compile_documents(session.range(count).selectExpr("id as n"), where)
+        with hold_documents(where) as held:
+            return held.content
+
+    first = compiled(3)
+    ensure_values(session, where, data, first.tables, first.schema, ["n"])
+    second = compiled(5)
+    made = Path(where) / "values"
+    assert {entry.name.partition("~")[0] for entry in made.iterdir()} == {*first.files(), *second.files()}
+    spark.sweep(where, keep=1, grace=0)
+    assert {entry.name.partition("~")[0] for entry in made.iterdir()} == {*second.files()}
+    for entry in made.glob("*.bin"):
+        entry.write_bytes(b"damaged")
+    values = [open_values(where, data, table, second.schema, "n") for table in second.tables]
+    assert sum(len(part.key) for part in values) == 5
 
 
 def test_stream_takes_the_documents_that_are_current(

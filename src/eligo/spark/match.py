@@ -52,7 +52,7 @@ _FEW_COLUMNS: Final = 32  # of a stream: so many are all sent, whether rules nam
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _UNMEASURED: Final = 2**31 - 1  # the one value of it at which Spark does not look how large a batch is
 VERSION: Final = "rules_version"
-MOST_DOCUMENTS: Final = 5_000_000  # with one attribute about 100 bytes each
+MOST_DOCUMENTS: Final = 5_000_000  # some 60 bytes for each attribute, and twice that while they are read
 
 _warned: set[str] = set()  # applications that were told of this setting
 
