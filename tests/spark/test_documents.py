@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -191,6 +192,18 @@ def test_many_small_files_become_one(session: Any, folders: Folders) -> None:
     assert (done.documents, done.files) == (20, 1)
     expected = {(i, "new") for i in range(20, 30)} | {(i, "low") for i in range(19)}
     assert pairs(spark.match(events, path, documents=where)) == expected
+
+
+def test_a_folder_that_was_made_anew_is_seen(session: Any, folders: Folders) -> None:
+    path, where = folders
+    spark.compile_rules(
+        rules_df(session, {"known": "exists d (id = d.n)", "two": "exists d (id = d.n and id < d.n)"}), path
+    )
+    for number in (1, 2):
+        spark.compile_documents(session.range(number, number + 1).selectExpr("id as n"), where)
+        events = session.range(3).selectExpr("cast(id as int) as id")
+        assert pairs(spark.match(events, path, documents=where)) == {(number, "known")}
+        shutil.rmtree(where)
 
 
 def test_values_of_files_go_with_the_files_and_are_made_again_if_damaged(session: Any, folders: Folders) -> None:

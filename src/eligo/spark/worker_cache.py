@@ -70,7 +70,8 @@ class Open(NamedTuple):
 
 Key = tuple[Source, int, bool]
 _matchers: OrderedDict[Key, Open] = OrderedDict()
-_asked: OrderedDict[tuple[Key, int], tuple[Open, AskedDocuments]] = OrderedDict()  # by version of the documents
+# By version of the documents, and which file its manifest is.
+_asked: OrderedDict[tuple[Key, int, Any], tuple[Open, AskedDocuments]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def asked_documents(source: Source, version: int, integers: bool, documents: int
     rules = opened(source, version, integers)
     if not rules.joining.rules or not source.documents:
         return None
-    key = ((source, version, integers), documents)
+    key = ((source, version, integers), documents, _identity(source.documents, documents))
     known = _asked.pop(key, None)
     if known is None or known[0] is not rules:
         made = AskedDocuments(source.documents, documents, source.most_documents, rules.engine, rules.joining)
