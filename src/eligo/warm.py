@@ -292,6 +292,10 @@ def _pieces() -> None:
 def _documents() -> None:
     """Rules that ask about documents, with an index that changes in place and with one that does not."""
     from eligo.documents import Documents
+    from eligo.documents.event_state import join_runs
+    from eligo.documents.frozen import FrozenIndex, values_of_column
+    from eligo.documents.index import Runs
+    from eligo.documents.values import run_keys
     from eligo.matcher import Matcher
 
     for index in ("auto", "pst-hash"):
@@ -309,6 +313,12 @@ def _documents() -> None:
         matcher.match_batch(_table())
         documents.remove("a = 399")
         documents.clear()
+    columns = ("a", pa.array([1, 2**60])), ("s", pa.array(["x", "abcdefghi"])), ("f", pa.array([True]))
+    frozen = FrozenIndex(2, [(name, [values_of_column(column)]) for name, column in columns])
+    for value in (1, "abcdefghi"):
+        for attribute in range(len(columns)):
+            frozen.compared(attribute, value, True)
+            frozen.located(attribute, Runs(run_keys(join_runs("<=", value))))
 
 
 def _variants() -> None:

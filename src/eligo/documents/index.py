@@ -561,6 +561,10 @@ class DocumentIndex:
         places = np.empty(len(runs.bounds), np.int64)
         return int(locate(self.handle, attribute, runs.bounds, runs.text, places)), places
 
+    def values(self, attribute: int) -> int:
+        """Returns how many values of an attribute there are, if no document has several, or none."""
+        return self.here[attribute]
+
     def compared(self, attribute: int, value: Any, exactly: bool) -> tuple[bool, bool, bool, bool]:
         """Returns whether an attribute has values of the kind of a given one that are smaller, equal, and larger, and
         values of another kind. Not `exactly`: an equal one counts if it is the smallest or the largest of all, which
