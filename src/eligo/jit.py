@@ -79,3 +79,25 @@ def trailing_zeros(context, word):
         return builder.cttz(arguments[0], cgutils.true_bit)
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def int64_at(context, address, place):
+    """The integer at a place of an array, given by its address: for kernels that get any number of arrays."""
+
+    def generate(context, builder, signature, arguments):
+        begin = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
+        return builder.load(builder.gep(begin, [arguments[1]]))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def byte_at(context, address, place):
+    """The same of an array of bytes."""
+
+    def generate(context, builder, signature, arguments):
+        begin = builder.inttoptr(arguments[0], context.get_value_type(types.uint8).as_pointer())
+        return builder.load(builder.gep(begin, [arguments[1]]))
+
+    return types.uint8(types.int64, types.int64), generate

@@ -23,10 +23,11 @@ from eligo.arguments import plain_id, shown
 from eligo.bulk import rows_of
 from eligo.errors import EligoError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
-from eligo.language import Limits, Node, Quantified, parse
+from eligo.language import Limits, Node, parse
 from eligo.language.quantified import Residual
 from eligo.reading import (
     KINDS,
+    Refusal,
     check_id,
     duplicate,
     no_documents,
@@ -53,7 +54,7 @@ class Loader:
     def __init__(self, rules: Rules, limits: Limits) -> None:
         self.rules = rules
         self.limits = limits
-        self.refused: Callable[[Quantified], EligoError] | None = no_documents
+        self.refused: Refusal | None = no_documents
         self.prepare: Callable[[str, Residual], object] | None = None  # has documents ready for what a rule asks
         self.owned = False  # whether some rule has, or had, an owner
         self.id_type: type | None = None

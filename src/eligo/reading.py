@@ -25,6 +25,7 @@ from eligo.segments.rule_table import JOINED, MENTION, OWNER, is_id
 
 NOTHING: frozenset[str] = frozenset()
 KINDS = {str: "a string", int: "an integer"}
+Refusal = Callable[[Quantified], EligoError | None]
 
 
 def no_documents(leaf: Quantified) -> EligoError:
@@ -36,10 +37,10 @@ def no_documents(leaf: Quantified) -> EligoError:
 
 
 def read_rule(
-    expression: object, limits: Limits, refused: Callable[[Quantified], EligoError] | None = no_documents
+    expression: object, limits: Limits, refused: Refusal | None = no_documents
 ) -> tuple[Node, str, frozenset[str]]:
-    """Tree and text of a rule, and the attributes that it uses with `contains`; `refused` words what a join gets, if
-    there are no documents.
+    """Tree and text of a rule, and the attributes that it uses with `contains`; `refused` says what is wrong with a
+    quantifier here, if something is.
     """
     if isinstance(expression, str):
         if expression[:1] == "{":  # no rule text begins so: it is the JSON form, still encoded
@@ -48,8 +49,8 @@ def read_rule(
         words = expression.lower()
         if refused and ("exists" in words or "forall" in words):
             for leaf in leaves(root):
-                if isinstance(leaf, Quantified):
-                    raise refused(leaf)
+                if isinstance(leaf, Quantified) and (error := refused(leaf)) is not None:
+                    raise error
         return root, expression, multi_valued(root) if "contains" in words else NOTHING
     root = read(expression, limits)
     containing = set()
@@ -58,8 +59,8 @@ def read_rule(
             if leaf.operator[:8] == "contains":
                 containing.add(leaf.attribute)
         elif isinstance(leaf, Quantified):
-            if refused:
-                raise refused(leaf)
+            if refused and (error := refused(leaf)) is not None:
+                raise error
             containing |= multi_valued(leaf.body)
     return root, render(root), frozenset(containing)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from eligo.errors import EligoError
@@ -292,6 +293,10 @@ def _pieces() -> None:
 def _documents() -> None:
     """Rules that ask about documents, with an index that changes in place and with one that does not."""
     from eligo.documents import Documents
+    from eligo.documents.event_state import join_runs
+    from eligo.documents.frozen import FrozenIndex, values_of_column
+    from eligo.documents.index import Runs
+    from eligo.documents.values import run_keys
     from eligo.matcher import Matcher
 
     for index in ("auto", "pst-hash"):
@@ -312,6 +317,12 @@ def _documents() -> None:
         matcher.match_batch(_table())
         documents.remove("a = 399")
         documents.clear()
+    columns = ("a", pa.array([1, 2**60])), ("s", pa.array(["x", "abcdefghi"])), ("f", pa.array([True]))
+    frozen = FrozenIndex(2, [(name, [values_of_column(column)]) for name, column in columns])
+    for value in (1, "abcdefghi"):
+        frozen.compared([(0, name, True, value) for name, _ in columns], np.zeros(1, np.int64))
+        for attribute in range(len(columns)):
+            frozen.located(attribute, Runs(run_keys(join_runs("<=", value))))
 
 
 def _variants() -> None:

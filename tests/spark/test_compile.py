@@ -32,7 +32,7 @@ def some_rules(count: int, seed: int = 3) -> list[tuple[Any, ...]]:
     rules[5] = ("r0005", "a = and b", 1.0, None)
     rules[6] = (None, "a = 1", 1.0, None)
     rules[8] = ("r0008", None, 1.0, None)
-    rules[9] = ("r0009", "exists d (d.a = a)", 1.0, None)
+    rules[9] = ("r0009", "exists d in received (d.a = a)", 1.0, None)
     rules[10] = ("r0010", "a = 1", float("nan"), None)
     rules.append(("r0002", "zz = 1", 1.0, None))
     return rules

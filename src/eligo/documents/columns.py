@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.compile.codes import RAW_FLOAT
 from eligo.compile.compiled import I64
+from eligo.compile.decimals import decimal_entries
 from eligo.documents.values import number_key
 from eligo.errors import ColumnError, EventError
 from eligo.language.reference import Moment
@@ -55,6 +57,7 @@ def _is_flat(kind: pa.DataType) -> bool:
         return bool(is_type.is_string(kind.value_type) or is_type.is_large_string(kind.value_type))
     return bool(
         (is_type.is_integer(kind) and kind != pa.uint64())
+        or is_type.is_decimal(kind)
         or is_type.is_float64(kind)
         or is_type.is_float32(kind)
         or is_type.is_boolean(kind)
@@ -78,8 +81,7 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
     data, offsets = _NO_BYTES, _NO_OFFSETS
     key: I64
     if is_type.is_string(kind) or is_type.is_large_string(kind):
-        words = left.combine_chunks() if isinstance(left, pa.ChunkedArray) else left
-        words = (words if isinstance(words, pa.Array) else pa.concat_arrays(words.chunks)).dictionary_encode()
+        words = _whole(left).dictionary_encode()
         texts = words.dictionary.cast(pa.large_string())
         offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
@@ -96,8 +98,12 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
     elif is_type.is_integer(kind):
         whole = left.cast(pa.int64()).to_numpy()
         number, key = NUMBER, ordered_floats(whole.astype(np.float64))
-        for i in np.flatnonzero((whole > 2**53) | (whole < -(2**53))).tolist():
-            key[i], rest[i] = number_key(int(whole[i]))
+        _put_large(whole, np.flatnonzero((whole > 2**53) | (whole < -(2**53))), key, rest)
+    elif is_type.is_decimal(kind):
+        found, entry = decimal_entries(_whole(left))
+        floats = np.where(found == RAW_FLOAT, entry.view(np.float64), entry.astype(np.float64))
+        number, key = NUMBER, ordered_floats(floats)
+        _put_large(entry, np.flatnonzero(found != RAW_FLOAT), key, rest)
     elif is_type.is_boolean(kind):
         number, key = BOOLEAN, left.cast(pa.int64()).to_numpy()
     else:
@@ -128,6 +134,20 @@ def moments_of(column: pa.ChunkedArray | pa.Array) -> I64:
         )
     moments = whole * factor
     return moments
+
+
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece."""
+    if isinstance(column, pa.Array):
+        return column
+    joined = column.combine_chunks()
+    return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
+
+
+def _put_large(whole: I64, rows: I64, key: I64, rest: I64) -> None:
+    """Writes the keys of integers that may be no floats."""
+    for i in rows.tolist():
+        key[i], rest[i] = number_key(int(whole[i]))
 
 
 def ordered_floats(values: NDArray[np.float64]) -> I64:

@@ -10,8 +10,8 @@ what is pre-filtered.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +45,7 @@ def truths_of_join(term: Term, none: bool) -> tuple[bool | None, ...]:
     truths: list[bool | None] = []
     for outcome in range(OUTCOMES):
         found: bool | None
-        if outcome >= UNDECIDED or (outcome < ABSENT_FROM_EVENT and outcome & UNEVEN and (join.negated or not wanted)):
+        if outcome >= UNDECIDED or (outcome < ABSENT_FROM_EVENT and outcome & UNEVEN and join.negated == wanted):
             found = None
         elif outcome >= ABSENT_FROM_EVENT:
             found = outcome == ABSENT_FROM_EVENT and not wanted
@@ -71,10 +71,10 @@ class Comparison:
 
 
 class Comparisons:
-    """All comparisons of one matcher, by number, and the tables of truths."""
+    """All comparisons of one matcher, by number, and the tables of truths. `lock` gives the lock of the join table."""
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
+    def __init__(self, lock: Callable[[], AbstractContextManager[object]]) -> None:
+        self._lock = lock
         self._known: dict[tuple[str, str, bool], Comparison] = {}
         self.all: list[Comparison] = []
         self.truths: NDArray[np.int8] = np.array([[1] * OUTCOMES, [ASK] * OUTCOMES], np.int8)
@@ -88,7 +88,7 @@ class Comparisons:
     def get(self, attribute: str, other: str, exactly: bool) -> Comparison:
         """Returns the comparison of two attributes."""
         key = (attribute, other, exactly)
-        with self._lock:
+        with self._lock():
             known = self._known.get(key)
             if known is None:
                 known = self._known[key] = Comparison(*key, len(self.all))
@@ -97,7 +97,7 @@ class Comparisons:
 
     def row(self, truths: tuple[bool | None, ...]) -> int:
         """Returns the row of a question's truths; ASK where comparing does not tell."""
-        with self._lock:
+        with self._lock():
             known = self._rows.get(truths)
             if known is None:
                 known = self._rows[truths] = len(self.truths)
@@ -111,7 +111,7 @@ class Comparisons:
 
     def add(self, tags: list[str], formula: Callable[[str], Formula], prefilter: Prefilter) -> DecidedTags:
         """Have a table of rules known."""
-        with self._lock:
+        with self._lock():
             if len(self._tables) >= _TABLES:
                 self._tables = {}
             made = self._tables[id(tags)] = DecidedTags(self, tags, formula, prefilter)  # keeps the list, and its id

@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64
+from eligo.compile.unusable import UnusableValuesError
 from eligo.documents.columns import column_values
 from eligo.documents.comparisons import (
     ABSENT_FROM_EVENT,
@@ -122,9 +123,36 @@ class EventScreen:
         """The value of a table's column in a row; None if there is no such column."""
         values = self._columns.get(name)
         if values is None:
-            known = name in self._events.schema.names
-            values = self._columns[name] = column_values(self._events.column(name)) if known else []
+            values = self._columns[name] = _readable_values(self._events, name)
         return values[row] if values else None
+
+
+def _readable_values(events: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
+    """The values of an attribute, which may have several columns, each row in one of them; nothing if it has none."""
+    found: list[Any] = []
+    for number in events.schema.get_all_field_indices(name):
+        column = events.column(number)
+        try:
+            values = column_values(column)
+        except (ValueError, OverflowError):  # bytes that are no text, days that Python does not know
+            raise UnusableValuesError(
+                f"attribute {name!r} is compared with documents, and holds something of type {column.type} that is no "
+                "value: leave it out",
+                name,
+                _unreadable_rows(column),
+            ) from None
+        found = values if not found else [b if a is None else a for a, b in zip(found, values, strict=True)]
+    return found
+
+
+def _unreadable_rows(column: pa.ChunkedArray | pa.Array) -> I64:
+    rows = []
+    for row in range(len(column)):
+        try:
+            column_values(column.slice(row, 1))
+        except (ValueError, OverflowError):
+            rows.append(row)
+    return np.array(rows, np.int64)
 
 
 class _Row(Mapping[str, Any]):
@@ -332,6 +360,8 @@ class EventState:
             counts["one by one"] += 1
             table = self._table(question, chosen)
             return int(search_listed(index.handle, *table, self.joins.documents.received(question.owner), self._marks))
+        if not chosen and any_slot:
+            return 0 if index.documents else -1
         if len(chosen) == 1 and any_slot:
             found = self._counted(*chosen[0])
             if found is not None:
@@ -353,16 +383,18 @@ class EventState:
     def _counted(self, term: Term, asked: Asked) -> bool | None:
         """Returns whether some document is as one term wants it; None if counting values does not tell."""
         index = self.index
-        here = index.here[asked.attribute]
+        missing = index.here[asked.attribute] < index.documents
         if asked.mode == MARKED:
             return None
         if asked.mode == PRESENT:
-            held = index.documents - here if asked.negated else here
-        elif index.uneven[asked.attribute] and (asked.negated or not term.wanted):
+            return missing if asked.negated == term.wanted else index.here[asked.attribute] > 0
+        if asked.negated != term.wanted:  # a value in the runs is looked for
+            found = asked.hits > 0
+        elif index.uneven[asked.attribute]:
             return None
         else:
-            held = here - asked.hits if asked.negated else asked.hits
-        return held > 0 if term.wanted else held < index.documents
+            found = asked.hits < index.values(asked.attribute)
+        return found or (missing and not term.wanted)
 
     def _table(self, question: Question, chosen: Iterable[tuple[Term, Asked]]) -> tuple[I64, I64, NDArray[np.uint8]]:
         """Returns terms as kernels ask them of one document, the bounds of their runs, and the bytes of these."""
@@ -453,7 +485,7 @@ class EventState:
         if name in self._values:
             return self._values[name]
         event = self.event
-        value = event.get(name) if type(event) is dict and "." not in name else lookup(event, name)
+        value = event.get(name) if type(event) in (dict, _Row) and "." not in name else lookup(event, name)
         kind = type(value)
         if value is None or value is ABSENT:
             found = None

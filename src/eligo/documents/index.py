@@ -616,6 +616,15 @@ class DocumentIndex:
         places = np.empty(len(runs.bounds), np.int64)
         return int(locate(self.handle, attribute, runs.bounds, runs.text, places)), places
 
+    def values(self, attribute: int) -> int:
+        """Returns how many values of an attribute there are, if no document has several, or none."""
+        return self.here[attribute]
+
+    def lacking(self, attribute: int) -> int:
+        """Returns the sum of MISSING and UNEVEN, where some documents are so."""
+        missing = MISSING if self.here[attribute] < self.documents else 0
+        return missing | UNEVEN if self.uneven[attribute] else missing
+
     def compared(self, asked: Sequence[tuple[int, str, bool, Any]], outcomes: I64) -> None:
         """Writes outcomes (comparisons.py): for each number, attribute, whether equality is asked, and value, what
         values of that attribute documents have. Unless equality is asked, which takes a search, an equal one counts
@@ -624,11 +633,8 @@ class DocumentIndex:
         rows, texts, at = [], [], 0
         for number, name, exactly, value in asked:
             attribute = self.names[name]
-            more = MISSING if self.here[attribute] < self.documents else 0
-            if self.uneven[attribute]:
-                more |= UNEVEN
             kind, key, rest, raw = key_of(value)
-            rows.append((number, attribute, exactly, more, kind, key, rest, at, at + len(raw)))
+            rows.append((number, attribute, exactly, self.lacking(attribute), kind, key, rest, at, at + len(raw)))
             if raw:
                 texts.append(raw)
                 at += len(raw)
@@ -679,8 +685,7 @@ class DocumentIndex:
             for value in some:
                 kind, key, rest, _ = key_of(value)
                 if kind == STRING:
-                    rest = self.strings.intern(value)
-                    self._texts += 1
+                    rest = self._interned(value)
                 rows.append((attribute, self._new_cell(), kind, key, rest))
         if rows:
             free = self._reserve_blocks(len(rows))  # before the handle: arrays may grow
@@ -796,15 +801,20 @@ class DocumentIndex:
         self._cells += 1
         return self._cells - 1
 
+    def _interned(self, value: str) -> int:
+        """Returns the number of a string that one more cell has."""
+        length, taken = len(self.strings), self.strings.taken
+        number = self.strings.intern(value)
+        if number < length and self.strings.taken > taken:
+            self.reused.append(number)
+        self._texts += 1
+        return number
+
     def _cell(self, slot: int, value: Any) -> int:
         cell = self._new_cell()
         kind, key, rest, _ = key_of(value)
         if kind == STRING:
-            length, taken = len(self.strings), self.strings.taken
-            rest = self.strings.intern(value)
-            if rest < length and self.strings.taken > taken:
-                self.reused.append(rest)
-            self._texts += 1
+            rest = self._interned(value)
         arrays = self._arrays
         arrays["kind"][cell], arrays["key"][cell], arrays["rest"][cell], arrays["slot"][cell] = kind, key, rest, slot
         return cell

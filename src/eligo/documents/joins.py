@@ -112,7 +112,7 @@ class Joins:
         self.counts: Counter[str] = Counter()  # how questions were answered
         self._formulas: dict[str, Formula] = {}  # by the text of a residual
         self._questions: dict[tuple[str, str], Question] = {}  # by text and owner
-        self.comparisons = Comparisons()
+        self.comparisons = Comparisons(lambda: self._lock)
         self._needed: dict[str, Needed] = {}  # by text
         self._prefilter = Prefilter()
         self._waiting: Engine | None = None  # rules that wait for a document that is as a Needed wants it

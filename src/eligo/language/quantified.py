@@ -336,6 +336,29 @@ def _conjunctions(root: Node, wanted: bool) -> list[tuple[Term, ...]] | None:
     return [tuple({term[:2]: term for term in terms}.values()) for terms in done[id(root)]]
 
 
+def counted_attributes(found: Plan) -> tuple[set[str], set[str]] | None:
+    """Returns the attributes of documents whose values alone answer a quantifier, and those of which this is so only if
+    every document that has the attribute has one value; None if documents themselves must be looked at.
+    """
+    if found.searches is None or found.quantifier.received:
+        return None
+    names: set[str] = set()
+    even: set[str] = set()
+    for search in found.searches:
+        if len(search.terms) > 1:
+            return None
+        for term in search.terms:
+            literal = term.literal
+            names.add(literal.other if isinstance(literal, Join) else literal.attribute)
+            if isinstance(literal, Predicate) and literal.operator == "is null":
+                continue
+            if isinstance(literal, Predicate) and is_residual(literal):
+                return None
+            if literal.negated == term.wanted:
+                even.add(literal.other if isinstance(literal, Join) else literal.attribute)
+    return names, even
+
+
 def event_attributes(root: Node) -> set[str]:
     """The attributes of the event that a residual looks at."""
     found = {predicate.attribute for predicate in predicates_of(root)}

@@ -22,6 +22,7 @@ from eligo.compile.builder import Builder
 from eligo.compile.compiled import F64, I32, I64, Compiled
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
+from eligo.compile.unusable import UnusableValuesError
 from eligo.errors import EventError
 from eligo.evaluate.base import Evaluator
 from eligo.forking import RULES, fork_lock
@@ -121,6 +122,8 @@ def screened(screen: Screen, which: I32, name: Callable[[int], str], events: I64
     for event, number in pairs.T.tolist():
         try:
             truths.append(number < 0 or screen.holds(event, name(number)))
+        except UnusableValuesError:  # names its events itself
+            raise
         except EventError as error:
             raise EventError(f"event {event}: {error}") from None
     kept: NDArray[np.bool_] = np.array(truths, np.bool_)[places.ravel()]

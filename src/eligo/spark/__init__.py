@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from eligo.spark.batch_writer import BatchWriter
 from eligo.spark.compile import compile_rules
+from eligo.spark.documents import PublishedDocuments, compile_documents, update_documents
 from eligo.spark.files import match_files
 from eligo.spark.java import Java, find_java, require_java
 from eligo.spark.jobs import reason
@@ -42,8 +43,10 @@ __all__ = [
     "BatchWriter",
     "Java",
     "Published",
+    "PublishedDocuments",
     "RedisStreams",
     "compact_rules",
+    "compile_documents",
     "compile_rules",
     "find_java",
     "local_session",
@@ -54,6 +57,7 @@ __all__ = [
     "register",
     "require_java",
     "sweep",
+    "update_documents",
     "update_rules",
     "versions",
 ]

@@ -32,6 +32,19 @@ def check_session(session: object) -> SparkSession:
     raise OptionError(f"session is a SparkSession, not {shown(session)}")
 
 
+def session_of(session: SparkSession | None) -> SparkSession:
+    """The session that is meant: the one given, or the active one."""
+    if session is not None:
+        return check_session(session)
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is None:
+        raise EligoError("there is no active Spark session: pass session=…")
+    return active
+
+
 def require_spark() -> Any:
     """The module pyspark.sql."""
     try:

@@ -26,10 +26,11 @@ from eligo.compile.naming import attribute_counts
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeError
 from eligo.index.registry import choose as choose_index
 from eligo.reading import check_id, duplicate
+from eligo.segments.joining import Joining, joining_of
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Segment
 from eligo.spark.jobs import report
-from eligo.spark.tasks import rows_as, rows_of, tags_in, units_of
+from eligo.spark.tasks import no_deliveries, rows_as, rows_of, tags_in, units_of
 from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.opening import Opened, open_held
 from eligo.store.tables import REJECTS_SCHEMA, RULES_SCHEMA, TableWriter, locator_text
@@ -51,6 +52,7 @@ class Changed(msgspec.Struct, frozen=True):
     multi: tuple[str, ...]
     attributes: tuple[str, ...]
     naming: dict[str, int] | None  # of the living rules
+    joining: Joining
     id_type: str
     strings: ArrayFile | None  # None: those of the parent
     shards: tuple[Part, ...]
@@ -64,10 +66,10 @@ MOST_CHANGES = 1_000_000  # in one task, as objects of about a kilobyte
 
 
 def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Apply all changes: columns id, expression, weight, tags (as JSON), change, sorted by id."""
+    """Apply all changes: columns id, expression, weight, tags (as JSON), owner, change, sorted by id."""
     rows: list[tuple[Any, ...]] = []
     for batch in batches:
-        rows += ((rule, text, weight, tags_in(tags), change) for rule, text, weight, tags, change in rows_of(batch))
+        rows += ((rule, text, weight, tags_in(tags), *rest) for rule, text, weight, tags, *rest in rows_of(batch))
         if len(rows) > MOST_CHANGES:
             raise LimitError(
                 f"more than {MOST_CHANGES:,} changes in one update: one task applies them all. Give them in several "
@@ -94,6 +96,7 @@ class _Changes:
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
         rules.forgets = False  # versions share numbers
+        opened.engine.loader.refused = no_deliveries
         self.strings_before = len(rules.recipe.strings)
         self.rejects: list[tuple[Any, ...]] = []
 
@@ -103,7 +106,7 @@ class _Changes:
         if removed:
             loader.remove_many(removed)
         if put:
-            for reject in loader.add_many([row[:4] for row in put], True, True):
+            for reject in loader.add_many([row[:-1] for row in put], True, True):
                 self._reject(put[reject.row], reject.message, reject.position)
         with self.rules.lock:  # a merge may be under way
             self.rules.seal()
@@ -128,7 +131,7 @@ class _Changes:
         return removed, put
 
     def _checked(self, row: tuple[Any, ...], of_this_id: int) -> str:
-        rule, expression, _, _, change = row
+        rule, expression, *_, change = row
         check_id(rule, None)
         if of_this_id > 1:
             raise DuplicateRuleError(f"{of_this_id} changes have the id {rule!r}, and rows have no order: give one")
@@ -190,6 +193,7 @@ class _Changes:
             multi=tuple(sorted(rules.multi)),
             attributes=tuple(rules.recipe.attributes.names),
             naming=self._naming(),
+            joining=self._joining(),
             id_type=id_type if rules.count else "",
             strings=strings,
             shards=tuple(parts[: len(rules.settled)]),  # never merged, so they stand where they stood
@@ -204,16 +208,36 @@ class _Changes:
         if self.content.naming is None:
             return None
         names, total = self.rules.recipe.attributes.names, Counter(self.content.naming)
+        for segment, gone in self._gone():
+            total.subtract(attribute_counts(segment.whole(), names, gone))
+        for segment, new in self._new():
+            total.update(attribute_counts(segment.whole(), names, new))
+        return dict(sorted((+total).items()))
+
+    def _joining(self) -> Joining:
+        """The same of the rules that ask about documents."""
+        total = self.content.joining
+        if total.rules:
+            for segment, gone in self._gone():
+                total = total.plus(joining_of(segment.table, gone), -1)
+        for segment, new in self._new():
+            total = total.plus(joining_of(segment.table, new))
+        return total
+
+    def _gone(self) -> Iterator[tuple[Segment, NDArray[np.bool_]]]:
+        """The segments of the parent with the rows that were removed now, if there are such."""
         now = list(zip(self.rules.segments, self.rules.alive, strict=True))
         for segment, before, _ in self.old:
             after = next((mask for other, mask in now if other is segment), np.zeros(len(segment), np.uint8))
             gone = as_mask(before, len(segment)) & ~as_mask(after, len(segment))
             if gone.any():
-                total.subtract(attribute_counts(segment.whole(), names, gone))
-        for segment, mask in now:
+                yield segment, gone
+
+    def _new(self) -> Iterator[tuple[Segment, NDArray[np.bool_]]]:
+        """The segments that were made now, with their living rows."""
+        for segment, mask in zip(self.rules.segments, self.rules.alive, strict=True):
             if not any(segment is old for old, _, _ in self.old):
-                total.update(attribute_counts(segment.whole(), names, as_mask(mask, len(segment))))
-        return dict(sorted((+total).items()))
+                yield segment, as_mask(mask, len(segment))
 
     def _delta(self, segment: Segment, texts: TableWriter) -> Part:
         """Write a new segment, its texts into the new unit."""

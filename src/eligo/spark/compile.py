@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -31,6 +32,7 @@ from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
 from eligo.options import differing
+from eligo.segments.joining import NO_JOINS, Joining
 from eligo.spark import tasks
 from eligo.spark.arguments import check_frame
 from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
@@ -71,7 +73,7 @@ def compile_rules(
 ) -> Published:
     """Compile the rules of a DataFrame and publish them at `path`, as a new version if a rule set is there.
 
-    rules_df     columns id (string or integer), expression (text or JSON form), and, if there, weight and tags
+    rules_df     columns id (string or integer), expression (text or JSON form), and, if there, weight, tags and owner
     path         a folder that the driver and all workers reach under this path
     index … options   as for `Matcher`
     on_error     "collect" publishes the good rules and keeps the bad ones in `Published.rejects`; "raise" publishes
@@ -113,7 +115,7 @@ def compile_rules(
         known = None if statistics is None else (str(Path(folder) / DATA), statistics)
         job = merge_and_save(session, staging, Job(units=read, attributes=attributes, statistics=known))
         stages.done("strings merged")
-        parts, naming = build_shards(session, settings, staging, job, cut(read, shard_bytes, shards))
+        parts, naming, joining = build_shards(session, settings, staging, job, cut(read, shard_bytes, shards))
         stages.done("shards built")
 
         def make(version: int, parent: Content | None) -> Content:
@@ -155,6 +157,7 @@ def compile_rules(
                 statistics=statistics,
                 shard_bytes=shard_bytes if shards is None else 0,
                 naming=naming,
+                joining=joining,
             )
 
         content = publish(staging, files_of(job, parts), make, expect_parent=None)
@@ -179,7 +182,7 @@ class Stages:
 
 
 @contextmanager
-def _held(folder: str) -> Iterator[Held | None]:
+def _held(folder: str) -> Iterator[Held[Content] | None]:
     """The version that is there now, if there is one: what was learned of events for it is used, so it has to stay."""
     held = None
     if os.path.exists(os.path.join(folder, CURRENT)):
@@ -243,17 +246,18 @@ def merge_and_save(session: Any, staging: Staging, job: Job) -> Job:
 
 def build_shards(
     session: Any, settings: Settings, staging: Staging, job: Job, ranges: Sequence[tuple[float, float]]
-) -> tuple[list[Part], dict[str, int]]:
-    """Build each part of the line of positions as a segment, in a task of its own; and which attributes rules name."""
+) -> tuple[list[Part], dict[str, int], Joining]:
+    """Build each part of the line of positions as a segment, in a task of its own; and what rules name."""
     where = str(staging.folder / "job.json")
     lines = run_tasks(session, len(ranges), lambda i: tasks.build_shard(settings, where, *ranges[i]))
     return shards_of(lines)
 
 
-def shards_of(lines: Iterable[str]) -> tuple[list[Part], dict[str, int]]:
+def shards_of(lines: Iterable[str]) -> tuple[list[Part], dict[str, int], Joining]:
     """What tasks said of the shards that they made; a line without text is of one that came out empty."""
     shards = [msgspec.json.decode(line, type=Built) for line in lines if line]
-    return [shard.part for shard in shards], dict(sorted(_total(shard.naming for shard in shards).items()))
+    naming = dict(sorted(_total(shard.naming for shard in shards).items()))
+    return [shard.part for shard in shards], naming, reduce(Joining.plus, (one.joining for one in shards), NO_JOINS)
 
 
 def cut(read: Sequence[Unit], shard_bytes: int, shards: int | None) -> list[tuple[float, float]]:

@@ -185,6 +185,20 @@ def _reason(attribute: str, kind: DataType, multi: frozenset[str]) -> str:
     return ""
 
 
+def unusable_type(kind: DataType) -> str:
+    """What is wrong with such a column of documents, and the remedy; nothing if there is nothing."""
+    from pyspark.sql import types
+
+    if isinstance(kind, types.VariantType):
+        return "whose parts have no types: give those that rules name as columns, with variant_get"
+    if isinstance(kind, types.MapType) and not isinstance(kind.keyType, types.StringType):
+        return "whose keys are no strings: cast them, or drop the column"
+    value = kind.elementType if isinstance(kind, types.ArrayType) else kind
+    if isinstance(value, types.StructType | types.MapType) or is_comparable(value):
+        return ""
+    return "which no rule can compare: cast it to a number, a string, a Boolean, a date or a timestamp, or drop it"
+
+
 def is_comparable(kind: DataType) -> bool:
     """Whether rules compare values of this type."""
     from pyspark.sql import types

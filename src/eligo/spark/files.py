@@ -10,7 +10,7 @@ here. Nothing else differs: files, types and answers are those of `match(session
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -20,16 +20,27 @@ import pyarrow as pa
 
 from eligo.arguments import path_of, scheme_of
 from eligo.errors import EventError, OptionError
-from eligo.spark.event_columns import Path, Sent, is_bare, sent_columns, type_at
-from eligo.spark.match import VERSION, begin_plan, check_options, locate_attributes, matched, session_of
+from eligo.spark.arguments import session_of
+from eligo.spark.event_columns import Sent, sent_columns
+from eligo.spark.match import (
+    MOST_DOCUMENTS,
+    VERSION,
+    begin_documents,
+    begin_plan,
+    check_options,
+    locate_attributes,
+    matched,
+    plan_documents,
+)
+from eligo.spark.parquet_columns import arrow_of_spark, parquet_leaves
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.row_groups import File, Files, as_type, cut, unreadable
-from eligo.spark.variant import is_variant, variant_type
+from eligo.spark.variant import is_variant
 from eligo.spark.worker_cache import facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructType
 
 _READERS: Final = 8  # footers read at a time: it is waiting, mostly
 _SHREDDED: Final = ".typed_value"  # where Parquet has the parts of a Variant that are columns of their own
@@ -51,6 +62,8 @@ def match_files(
     memory: int = 2 << 30,
     observe: str | Observation | None = None,
     check: bool = True,
+    documents: str | os.PathLike[str] | None = None,
+    most_documents: int = MOST_DOCUMENTS,
 ) -> DataFrame:
     """Match every row of some Parquet files against the rules at `path`.
 
@@ -65,19 +78,23 @@ def match_files(
     version, key, memory = check_options(version, version_column, key, memory, observe, check)
     places = _places(parquet_path)
     found = facts(folder, version, check)
+    asked = begin_documents(folder, found, documents, most_documents)
     if check:
         check_once(session, folder)
+        if asked is not None:
+            check_once(session, asked.path)
     listing = _listing(session, places)
     schema = listing.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
+    plan = plan_documents(session, plan, found, asked)
     attributes, plan, aside = locate_attributes(schema, found, plan)
     sent = sent_columns(schema, plan.kept, attributes)
     _refuse_shredded(listing, sent)
     files = Files(
         files=listing.files,
         tasks=cut(listing.files),
-        leaves=_leaves(schema, sent, listing.constants),
-        wanted=tuple((path, _arrow(path, kind)) for path, kind in zip(sent.paths, sent.types, strict=True)),
+        leaves=parquet_leaves(schema, sent, listing.constants),
+        wanted=tuple((path, arrow_of_spark(path, kind)) for path, kind in zip(sent.paths, sent.types, strict=True)),
         constants=listing.constants,
     )
     plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths), files=files)
@@ -199,7 +216,7 @@ def _columns(footer: Any) -> dict[str, str]:
 def _refuse_shredded(listing: _Listing, sent: Sent) -> None:
     """Of a Variant whose fields Spark has made columns of their own, what is left is not all."""
     for path, kind in zip(sent.paths, sent.types, strict=True):
-        if is_variant(_arrow(path, kind)):
+        if is_variant(arrow_of_spark(path, kind)):
             parts = ".".join(path) + _SHREDDED
             for file, footer in zip(listing.files, listing.footers, strict=True):
                 if any(footer.schema.column(i).path.startswith(parts) for i in range(len(footer.schema))):
@@ -220,83 +237,4 @@ def _constant(schema: StructType, name: str, text: str, path: str) -> Any:
             f"the folders of {path} name {name}, which Spark takes for {kind.simpleString()}: match_files reads "
             "numbers, dates and strings there; use spark.match(session.read.parquet(…), …)"
         )
-    return as_type(pa.array([unquote(text)]), _arrow((name,), kind))[0].as_py()
-
-
-def _leaves(schema: StructType, sent: Sent, constants: Sequence[str]) -> tuple[str, ...]:
-    """What to read: a struct's field by its path, but all of a map, and nothing twice."""
-    from pyspark.sql.types import StructType
-
-    wanted: set[Path] = set()
-    bare: list[Path] = []
-    for path, kind in zip(sent.paths, sent.types, strict=True):
-        if path and path[0] not in constants:
-            length = 1
-            while length < len(path) and isinstance(type_at(schema, path[:length]), StructType):
-                length += 1
-            is_presence = length == len(path) and is_bare(kind) and isinstance(type_at(schema, path), StructType)
-            (bare.append if is_presence else wanted.add)(path[:length])
-    # Whether a struct is there is seen by any of its fields: by one that is read anyway, or by a small one.
-    for path in sorted(bare, key=len, reverse=True):
-        if not any(path == other[: len(path)] or other == path[: len(other)] for other in wanted):
-            wanted.add(_small_leaf(schema, path))
-    return tuple(sorted(".".join(p) for p in wanted if not any(p[:n] in wanted for n in range(1, len(p)))))
-
-
-def _small_leaf(schema: StructType, path: Path) -> Path:
-    """The field in a struct that takes the least to read, as far as its type tells."""
-    from pyspark.sql.types import BooleanType, DateType, NumericType, StringType, StructType
-
-    sizes = (BooleanType, DateType | NumericType, StringType)
-    while isinstance(kind := type_at(schema, path), StructType) and kind.fields:
-        order = [[isinstance(field.dataType, size) for size in sizes] for field in kind.fields]
-        path = (*path, kind.fields[order.index(max(order))].name)
-    return path
-
-
-def _arrow(where: Path, kind: DataType | None) -> pa.DataType:
-    try:
-        return arrow_type(kind)
-    except KeyError:
-        raise EventError(
-            f"the column {'.'.join(where)} is of type {kind.simpleString() if kind else None}, which match_files does "
-            "not read: leave it out with keep=[…], or use spark.match(session.read.parquet(…), …)"
-        ) from None
-
-
-def arrow_type(kind: DataType | None) -> pa.DataType:
-    """What Spark has Arrow call its types; a KeyError for those that Arrow or this file does not know."""
-    from pyspark.sql import types
-
-    if kind is None:
-        return pa.bool_()  # of the column that stands in for none
-    if isinstance(kind, types.ArrayType):
-        return pa.list_(pa.field("element", arrow_type(kind.elementType), kind.containsNull))
-    if isinstance(kind, types.MapType):
-        value = pa.field("value", arrow_type(kind.valueType), kind.valueContainsNull)
-        return pa.map_(pa.field("key", arrow_type(kind.keyType), False), value)
-    if isinstance(kind, types.StructType):
-        return pa.struct([pa.field(field.name, arrow_type(field.dataType), field.nullable) for field in kind.fields])
-    if isinstance(kind, types.DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    if isinstance(kind, types.StringType | types.CharType | types.VarcharType):
-        return pa.string()
-    if isinstance(kind, types.VariantType):
-        return variant_type()
-    return _PLAIN[kind.typeName()]
-
-
-_PLAIN: Final = {
-    "boolean": pa.bool_(),
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "void": pa.null(),
-}
+    return as_type(pa.array([unquote(text)]), arrow_of_spark((name,), kind))[0].as_py()

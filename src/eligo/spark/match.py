@@ -14,13 +14,16 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from eligo.arguments import flag, one_of, tag_names, whole_number
-from eligo.errors import EligoError
+from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
-from eligo.spark.arguments import check_frame, check_session, columns_named, name_given, require_spark
+from eligo.spark.arguments import check_frame, columns_named, name_given
 from eligo.spark.current import with_version
+from eligo.spark.document_cache import searched_names, searches, too_many
+from eligo.spark.document_files import uneven_attributes
+from eligo.spark.documents import check_documents, ensure_values
 from eligo.spark.event_columns import (
     Path,
     column_names,
@@ -32,9 +35,12 @@ from eligo.spark.event_columns import (
     sent_columns,
 )
 from eligo.spark.preflight import check_once, folder_of
+from eligo.spark.set_aside import rules_asking
 from eligo.spark.shards import matched_by, spread
 from eligo.spark.worker import Plan
 from eligo.spark.worker_cache import Facts, Source, facts, look_aside
+from eligo.store.opening import open_engine
+from eligo.store.versions import DATA, hold_documents
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -46,6 +52,7 @@ _FEW_COLUMNS: Final = 32  # of a stream: so many are all sent, whether rules nam
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _UNMEASURED: Final = 2**31 - 1  # the one value of it at which Spark does not look how large a batch is
 VERSION: Final = "rules_version"
+MOST_DOCUMENTS: Final = 5_000_000  # some 60 bytes for each attribute, and twice that while they are read
 
 _warned: set[str] = set()  # applications that were told of this setting
 
@@ -65,6 +72,8 @@ def match(
     memory: int = 2 << 30,
     observe: str | Observation | None = None,
     check: bool = True,
+    documents: str | os.PathLike[str] | None = None,
+    most_documents: int = MOST_DOCUMENTS,
 ) -> DataFrame:
     """Match every row of `events_df`, a batch or a stream, against the rules at `path`.
 
@@ -82,6 +91,9 @@ def match(
     memory   bytes of rules that a machine maps at a time
     observe  a name or an `Observation`: counts of events and matches, see docs/spark.md
     check    compare the checksums of the rules, and see once whether the workers have eligo and reach the path
+    documents  what `compile_documents` made, for rules with `exists d (…)` and `forall d (…)`: the version that is
+             current now or, in a stream, when a micro-batch starts
+    most_documents  so many documents at most are held by a worker for rules that ask several things of one document
 
     Only kept columns and those that rules name leave the JVM. The dotted attribute `user.age` is the column of that
     very name, or else the field `age` of the struct (or the key `age` of the map, or of the object in the Variant)
@@ -93,10 +105,14 @@ def match(
     folder = folder_of(path)
     version, key, memory = check_options(version, version_column, key, memory, observe, check)
     found = facts(folder, version, check)
+    asked = begin_documents(folder, found, documents, most_documents)
     if check:
         check_once(events_df.sparkSession, folder)
+        if asked is not None:
+            check_once(events_df.sparkSession, asked.path)
     schema = events_df.schema
     plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
+    plan = plan_documents(events_df.sparkSession, plan, found, asked)
     following = bool(events_df.isStreaming and found.version and version is None)
     attributes, plan, aside = locate_attributes(schema, found, plan)
     if columns == "all" or (columns is None and following):
@@ -119,9 +135,58 @@ def match(
             version_least=found.version,
             counts_aside=observe is not None,
         )
+    if events_df.isStreaming and asked is not None:
+        events_df, at = with_version(events_df, asked.path, plan.documents)
+        selected.append(at)
+        plan = replace(
+            plan,
+            columns=len(selected),
+            documents=0,
+            documents_place=len(selected) - 1,
+            documents_least=plan.documents,
+            counts_aside=observe is not None,
+        )
     names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
     return matched(chosen, schema, plan, found, key, memory, observe, aside)
+
+
+class AskedPath(NamedTuple):
+    """The documents that a query names."""
+
+    path: str
+    most: int
+
+
+def begin_documents(path: str, found: Facts, documents: Any, most: object) -> AskedPath | None:
+    """Refuse rules that ask about documents where there are none, before anything is done."""
+    limit = whole_number("most_documents", most, least=0)
+    if documents is not None:
+        return AskedPath(check_documents(documents), limit)
+    if found.joining.rules:
+        raise OptionError(
+            f"{found.joining.rules:,} of the rules at {path!r} ask about documents seen before: say where these are, "
+            "documents='/shared/documents'; spark.compile_documents makes them of a DataFrame"
+        )
+    return None
+
+
+def plan_documents(session: SparkSession, plan: Plan, found: Facts, asked: AskedPath | None) -> Plan:
+    """The plan with the documents as they are now; what rules ask of their attributes is made, if nobody did."""
+    if asked is None:
+        return plan
+    source = replace(plan.source, documents=asked.path, most_documents=asked.most)
+    with hold_documents(asked.path) as held:
+        content = held.content
+        if found.joining.rules:
+            where = os.path.join(asked.path, DATA)
+            ensure_values(session, asked.path, where, content.tables, content.schema, sorted(found.joining.compared))
+            uneven = uneven_attributes(asked.path, content.tables, found.joining.even)
+            if searched_names(found.joining, uneven) is not None and content.documents > asked.most:
+                engine = open_engine(source.path, version=found.version, verify=False)
+                those = rules_asking(engine, lambda needs: searches(needs, uneven), too_many(content, asked.most))
+                raise OptionError(those.sentence(set_aside=False))
+    return replace(plan, source=source, documents=content.version)
 
 
 def check_options(
@@ -289,16 +354,3 @@ def answer_schema(schema: StructType, plan: Plan) -> StructType:
     for field in worker.answer_fields(plan):
         fields.append(StructField(field.name, kinds.get(field.name, LongType()), nullable=False))
     return StructType(fields)
-
-
-def session_of(session: SparkSession | None) -> SparkSession:
-    """The session that is meant: the one given, or the active one."""
-    if session is not None:
-        return check_session(session)
-    require_spark()
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    if active is None:
-        raise EligoError("there is no active Spark session: pass session=…")
-    return active

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of, numpy_of
 from eligo.compile.compiled import I64, U8
-from eligo.compile.naming import rules_naming
 from eligo.compile.unusable import UnusableValuesError
+from eligo.engine import Engine
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.rules import View
+from eligo.segments.rules import Screen, View
 from eligo.segments.view import SegmentsView
 from eligo.spark.batch_limits import Found
-from eligo.spark.set_aside import ids_naming
+from eligo.spark.set_aside import ids_naming, rows_looking
 
 log = logging.getLogger("eligo.spark")
 
@@ -47,32 +47,43 @@ _warned: object = None  # the task of this process that wrote a warning last
 
 
 class Searcher:
-    """The answers of one matcher, with the rules that look at some attributes or without them."""
+    """The answers of one engine, with the rules that look at some attributes or without them."""
 
-    def __init__(self, matcher: Any) -> None:
-        self._matcher = matcher
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._naming: OrderedDict[str, Any] = OrderedDict()
 
     def search(
-        self, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, ranked: bool, without: Names
+        self,
+        events: pa.RecordBatch,
+        tags: tuple[str, ...] | None,
+        top_k: int | None,
+        ranked: bool,
+        without: Names,
+        screen: Screen | None = None,
     ) -> Iterator[Found]:
-        """The matches of some events; of the best k with weights, ranked also with sequence numbers."""
-        view = self._matcher.engine.rules.view
+        """The matches of some events; of the best k with weights, ranked also with sequence numbers.
+
+        What rules with quantifiers leave to be asked of documents is asked of `screen`.
+        """
+        rules = self._engine.rules
+        view = rules.view if screen is None else rules.view.asking(screen)
         if not without:
             return _asked(view, events, tags, top_k, ranked)
-        if not isinstance(self._matcher.engine.rules, RuleSet):
+        if not isinstance(view, SegmentsView):
             return self._search_living(view, events, tags, top_k, without)
         masks: list[U8] = list(view.allowed(tags))
         for name in without:
             for i, others in enumerate(self._named(name, self._others_in_segments)):
                 masks[i] = masks[i] & others if len(masks[i]) else others
-        return _asked(SegmentsView(view.segments, masks, view.encoder, view.names), events, None, top_k, ranked)
+        left = SegmentsView(view.segments, masks, view.encoder, view.names)
+        return _asked(left if screen is None else left.asking(screen), events, None, top_k, ranked)
 
     def _search_living(
         self, view: View, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, without: Names
     ) -> Iterator[Found]:
         """Rules that change in place have no masks: they are left out of the answers, the best k are chosen then."""
-        every = None if top_k is None else len(self._matcher)
+        every = None if top_k is None else self._engine.rules.count
         for numbers, rules, *weights in _asked(view, events, tags, every, False):
             kept = np.ones(len(numbers), np.bool_)
             for name in without:
@@ -93,15 +104,14 @@ class Searcher:
 
     def _others_in_segments(self, attribute: str) -> list[U8]:
         """For the rows of each segment, whether the rule does not look at the attribute."""
-        attributes = self._matcher.engine.rules.recipe.attributes
-        wanted = np.zeros(len(attributes), np.bool_)
-        wanted[attributes.metas[attribute] >> 8] = True
-        segments = self._matcher.engine.rules.view.segments
-        return [(~rules_naming(segment.whole(), wanted)).astype(np.uint8) for segment in segments]
+        rules = self._engine.rules
+        assert isinstance(rules, RuleSet)
+        names = frozenset({attribute})
+        return [(~rows_looking(rules, segment, names)).astype(np.uint8) for segment in rules.view.segments]
 
     def _ids(self, attribute: str) -> pa.Array:
-        ids = ids_naming(self._matcher, frozenset({attribute}))
-        return pa.array(ids, pa.int64() if str(self._matcher.rule_type) == "int64" else pa.string())
+        ids = ids_naming(self._engine, frozenset({attribute}))
+        return pa.array(ids, pa.int64() if self._engine.loader.id_type is int else pa.string())
 
 
 def _asked(

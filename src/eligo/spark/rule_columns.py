@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType, StructType
 
-COLUMNS: Final = ("id", "expression", "weight", "tags")
+COLUMNS: Final = ("id", "expression", "weight", "tags", "owner")
 IdType = Literal["int", "str"]
 
 
 def rule_columns(frame: DataFrame, more: tuple[str, ...] = ()) -> tuple[DataFrame, IdType]:
-    """Columns id, expression, weight, tags, and those strings of `more` (null where they are missing); kind of ids."""
+    """Columns id, expression, weight, tags, owner, and those strings of `more` (null where missing); kind of ids."""
     from pyspark.sql.functions import lit
 
     if frame.isStreaming:

@@ -11,13 +11,16 @@ tell is another matter (`partial_events.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
-from eligo.compile.naming import rules_naming
+from eligo.compile.compiled import U8
+from eligo.compile.naming import Mask, rules_naming
+from eligo.engine import Engine
+from eligo.segments.joining import Needs, rows_asking
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import Rules
 
@@ -32,13 +35,17 @@ class SetAside:
     of: int = 0  # of so many rules
     examples: tuple[Any, ...] = ()  # some of their ids
     reasons: Mapping[str, str] = field(default_factory=dict)  # attribute → why it cannot be asked
+    why: str = ""  # of rules that ask about documents: the predicate of a sentence about them
 
-    def sentence(self) -> str:
-        """The warning: how many, which, and why."""
+    def sentence(self, set_aside: bool = True) -> str:
+        """The warning: how many, which, and why. Not `set_aside`: the same as an error."""
         more = "" if self.rules <= len(self.examples) else ", …"
         named = ", ".join(map(repr, self.examples)) + more
         why = [f"the attribute {name!r} {reason}" for name, reason in list(self.reasons.items())[:_EXAMPLES]]
         why += ["…"] if len(self.reasons) > _EXAMPLES else []
+        if self.why:
+            done = " are set aside, matching nothing" if set_aside else ""
+            return f"{self.rules:,} of {self.of:,} rules{done} ({named}): they {self.why}"
         rules = "rule cannot be asked" if self.of == 1 else "rules cannot be asked"
         return (
             f"{self.rules:,} of {self.of:,} {rules} of these events and set aside, matching nothing ({named}): "
@@ -46,38 +53,68 @@ class SetAside:
         )
 
 
-def set_aside(matcher: Any, reasons: Mapping[str, str]) -> SetAside:
-    """Leave the rules that look at one of these attributes out of the answers of a matcher that nobody else has."""
-    rules: Rules = matcher.engine.rules
-    metas = rules.recipe.attributes.metas
-    numbers = {name: metas[name] >> 8 for name in reasons if name in metas}
-    if not numbers:
-        return SetAside(of=len(matcher))
-    count = len(matcher)
+def set_aside(engine: Engine, reasons: Mapping[str, str]) -> SetAside:
+    """Leave the rules that look at one of these attributes out of the answers of an engine that nobody else has."""
+    rules = engine.rules
+    count = rules.count
+    if not reasons:
+        return SetAside(of=count)
     if isinstance(rules, RuleSet):
-        found, examples = _mask_segments(rules, list(numbers.values()))
+        found, examples = _mask_segments(rules, frozenset(reasons))
     else:
-        found, examples = _remove_living(rules, frozenset(numbers))
-    return SetAside(found, count, tuple(examples), dict(reasons))
+        found, examples = _remove_living(rules, frozenset(reasons))
+    return SetAside(found, count, tuple(examples), dict(reasons)) if found else SetAside(of=count)
 
 
-def _mask_segments(rules: RuleSet, numbers: list[int]) -> tuple[int, list[Any]]:
-    wanted = np.zeros(len(rules.recipe.attributes), np.bool_)
-    wanted[numbers] = True
+def set_aside_joins(engine: Engine, why: str) -> SetAside:
+    """The same of all rules that ask about documents."""
+    rules = engine.rules
+    assert isinstance(rules, RuleSet)
+    count = rules.count
+    found, examples = _leave_out(rules, lambda segment: rows_asking(segment.table, lambda _: True))
+    return SetAside(found, count, tuple(examples), why=why)
+
+
+def rules_asking(engine: Engine, wanted: Callable[[Needs], bool], why: str) -> SetAside:
+    """The rules that ask documents for something that is wanted; whoever screens answers leaves them out."""
+    rules = engine.rules
+    assert isinstance(rules, RuleSet)
+    total, examples = 0, list[Any]()
+    for segment, alive in zip(rules.segments, rules.alive, strict=True):
+        total += _counted(segment, alive, rows_asking(segment.table, wanted), examples)
+    return SetAside(total, rules.count, tuple(examples), why=why)
+
+
+def _mask_segments(rules: RuleSet, names: frozenset[str]) -> tuple[int, list[Any]]:
+    return _leave_out(rules, lambda segment: rows_looking(rules, segment, names))
+
+
+def rows_looking(rules: RuleSet, segment: Any, names: frozenset[str]) -> Mask:
+    """For every row of a segment, whether its rule looks at one of the attributes of an event."""
+    found = rows_asking(segment.table, lambda needs: not names.isdisjoint(needs.event))
+    return found | rules_naming(segment.whole(), rules.wanted(names))
+
+
+def _leave_out(rules: RuleSet, chosen: Callable[[Any], Mask]) -> tuple[int, list[Any]]:
     total, examples = 0, list[Any]()
     with rules.lock:
         rules.seal()
         masks = []
         for segment, alive in zip(rules.segments, rules.alive, strict=True):
-            marks = rules_naming(segment.whole(), wanted)
-            if len(alive):
-                marks &= alive.astype(np.bool_)
+            marks = chosen(segment)
+            total += _counted(segment, alive, marks, examples)
             masks.append(marks)
-            rows = np.nonzero(marks)[0]
-            total += len(rows)
-            examples += [segment.table.id(int(row)) for row in rows[: _EXAMPLES - len(examples)]]
         rules.leave_out(masks)
     return total, examples
+
+
+def _counted(segment: Any, alive: U8, marks: Mask, examples: list[Any]) -> int:
+    """Keeps the living rows of some; how many these are."""
+    if len(alive):
+        marks &= alive.astype(np.bool_)
+    rows = np.nonzero(marks)[0]
+    examples += [segment.table.id(int(row)) for row in rows[: _EXAMPLES - len(examples)]]
+    return len(rows)
 
 
 def _remove_living(rules: Rules, names: frozenset[str]) -> tuple[int, list[Any]]:
@@ -89,8 +126,8 @@ def _remove_living(rules: Rules, names: frozenset[str]) -> tuple[int, list[Any]]
     return len(marked), examples
 
 
-def ids_naming(matcher: Any, names: frozenset[str]) -> list[Any]:
+def ids_naming(engine: Engine, names: frozenset[str]) -> list[Any]:
     """The ids of the rules that look at one of these attributes, where rules change in place."""
-    rules: Rules = matcher.engine.rules
+    rules = engine.rules
     with rules.lock:
         return [rules.rule_at(place).id for place in rules.rules_naming(names, mentioned=False)]

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from eligo.arguments import local_path, shown
 from eligo.errors import EventError, OptionError, SnapshotError
+from eligo.segments.joining import Joining
 from eligo.spark.arguments import check_session
 from eligo.spark.event_columns import Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of
@@ -145,10 +146,11 @@ def _planned(source: Source, integers: bool, kind: pa.Schema) -> tuple[Plan, tup
     if source.version:
         with hold(source.path, source.version) as held:
             content = held.content
-        attributes, multi = content.asked, frozenset(content.multi)
+        refuse_joins(content.joining)
+        attributes, multi = content.asked, content.listable
     else:
-        matcher = opened(source, 0, integers).matcher
-        attributes, multi = matcher.attributes, matcher.multi
+        rules = opened(source, 0, integers).engine.rules
+        attributes, multi = tuple(rules.view.attributes()), rules.multi
     schema = _spark_schema(kind)
     located = locate(schema, attributes, multi)
     sent = sent_columns(schema, (), located.paths)
@@ -165,6 +167,15 @@ def _planned(source: Source, integers: bool, kind: pa.Schema) -> tuple[Plan, tup
     if aside.rules:
         log.warning("%s: %s", source.path, aside.sentence())
     return plan, sent.paths
+
+
+def refuse_joins(joining: Joining) -> None:
+    """Functions of SQL have no documents."""
+    if joining.rules:
+        raise OptionError(
+            f"{joining.rules:,} of these rules ask about documents seen before, and functions of SQL have none: use "
+            "spark.match(events_df, path, documents=…)"
+        )
 
 
 def _spark_schema(kind: pa.Schema) -> StructType:
@@ -200,4 +211,4 @@ def _source(folder: str, version: int | None) -> tuple[Source, bool]:
     if version is not None:
         raise SnapshotError(f"{folder!r} is a snapshot without versions: leave @{version} out")
     source = Source(folder, manifest)
-    return source, str(opened(source, 0, False).matcher.rule_type) == "int64"
+    return source, opened(source, 0, False).engine.loader.id_type is int

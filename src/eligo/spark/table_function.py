@@ -24,10 +24,10 @@ from eligo.arguments import shown
 from eligo.errors import OptionError
 from eligo.spark import worker
 from eligo.spark.event_columns import Path, column_names, is_bare, quoted, sent_columns, type_at
-from eligo.spark.files import arrow_type
 from eligo.spark.match import VERSION, answer_schema, begin_plan, locate_attributes
 from eligo.spark.objects import BARE
-from eligo.spark.sql import TABLE, place_of
+from eligo.spark.parquet_columns import arrow_type
+from eligo.spark.sql import TABLE, place_of, refuse_joins
 from eligo.spark.variant import is_variant
 from eligo.spark.worker import Plan
 from eligo.spark.worker_cache import facts
@@ -66,6 +66,7 @@ class MatchRows:
             raise OptionError(f"the path of the rules is one string for the whole query: {_USE}")
         folder, version = place_of(path.value)
         found = facts(folder, version, check=False)
+        refuse_joins(found.joining)
         plan = begin_plan(
             schema,
             folder,

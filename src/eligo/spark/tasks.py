@@ -36,6 +36,7 @@ from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits, Quantified
 from eligo.reading import NOTHING, check_id, normal_form, owner_of, read_rule, tags_of, weight_of
+from eligo.segments.joining import Joining, joining_of
 from eligo.segments.pending import Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
 from eligo.segments.rule_table import RuleTable
@@ -95,10 +96,11 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A shard, and how many of its rules look at each attribute."""
+    """A shard, how many of its rules look at each attribute, and how many ask about documents."""
 
     part: Part
     naming: dict[str, int]
+    joining: Joining
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -120,7 +122,7 @@ class Job(msgspec.Struct, frozen=True):
 def read_unit(
     settings: Settings, folder: str, id_type: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Read the rows of one partition: columns id, expression, weight, tags (as JSON), sorted by id."""
+    """Read the rows of one partition: columns id, expression, weight, tags (as JSON), owner, sorted by id."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -177,7 +179,7 @@ class _UnitReader:
         if isinstance(expression, bytes):
             raise RuleTypeError(f"the expression is no valid UTF-8 text: {expression!r:.60}")
         settings = self.settings
-        root, text, _ = read_rule(expression, settings.limits, no_documents_yet)
+        root, text, _ = read_rule(expression, settings.limits, no_deliveries)
         number, labels = weight_of(weight), tags_of(tags_in(tags))
         normal, hidden = normal_form(root, settings.multi, settings.absent, owner_of(owner))
         settings.check(normal)
@@ -260,11 +262,14 @@ def tags_in(text: str | None) -> Any:
     return () if text is None else msgspec.json.decode(text)
 
 
-def no_documents_yet(leaf: Quantified) -> EligoError:
-    """What a join gets on Spark."""
+def no_deliveries(leaf: Quantified) -> EligoError | None:
+    """What is wrong with a quantifier on Spark: nothing is delivered there."""
+    if not leaf.received:
+        return None
     return RuleTypeError(
-        f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and there are none on Spark yet",
-        hint="leave the quantifier out of this rule",
+        f"{leaf.quantifier} {leaf.variable} in received (…) asks about documents that were delivered to the rule's "
+        "owner, and on Spark nothing is delivered",
+        hint=f"ask about all documents, {leaf.quantifier} {leaf.variable} (…), or match with an eligo.Matcher",
     )
 
 
@@ -274,7 +279,7 @@ def containing_of(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Iter
     for batch in batches:
         for (text,) in rows_of(batch):
             try:
-                found |= NOTHING if isinstance(text, bytes) else read_rule(text, settings.limits, no_documents_yet)[2]
+                found |= NOTHING if isinstance(text, bytes) else read_rule(text, settings.limits, no_deliveries)[2]
             except EligoError:
                 continue
     yield from report(msgspec.json.encode(sorted(found)).decode())
@@ -334,7 +339,7 @@ def build_shard(settings: Settings, job_path: str, first: float, stop: float) ->
 def built(part: Part, segment: Segment, recipe: Recipe) -> str:
     """What a task says of the shard that it made."""
     naming = attribute_counts(segment.whole(), recipe.attributes.names)
-    return msgspec.json.encode(Built(part, naming)).decode()
+    return msgspec.json.encode(Built(part, naming, joining_of(segment.table))).decode()
 
 
 def units_of(table: RuleTable) -> tuple[int, ...]:

@@ -56,8 +56,8 @@ def update_rules(
 ) -> Published:
     """Add, replace and remove rules of the rule set at `path`, and publish the outcome as a new version.
 
-    changes_df  columns id, expression, and, if there, weight, tags and change: "put" (the default) adds a rule or
-                replaces the one with that id, "add" and "replace" do just that, "remove" needs no expression
+    changes_df  columns id, expression, and, if there, weight, tags, owner and change: "put" (the default) adds a rule
+                or replaces the one with that id, "add" and "replace" do just that, "remove" needs no expression
     on_error    "collect" applies the good changes and keeps the bad ones in `Published.rejects`; "raise" publishes
                 nothing if one is bad
     compact     make the shards anew afterwards, as a version of its own: always, never, or (None) when a quarter of
@@ -156,6 +156,7 @@ def _maker(changed: Changed) -> Callable[[int, Content | None], Content]:
             multi=changed.multi,
             attributes=changed.attributes,
             naming=changed.naming,
+            joining=changed.joining,
             strings=changed.strings or parent.strings,
             shards=changed.shards,
             deltas=changed.deltas,
@@ -205,7 +206,7 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
         (line,) = run_tasks(session, 1, lambda _: compact.renumber(folder, version, staged, used))
         tables = msgspec.json.decode(line, type=Renumbering)
         lines = run_tasks(session, len(ranges), lambda i: compact.compact(folder, version, staged, *ranges[i]))
-        shards, naming = shards_of(lines)
+        shards, naming, joining = shards_of(lines)
         if sum(part.rules for part in shards) != parent.rules:
             raise SnapshotError(
                 f"{folder}: version {version} has {parent.rules:,} rules, and its shards made anew "
@@ -219,6 +220,7 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
                 lineage=staging.job,
                 attributes=tables.attributes,
                 naming=naming,
+                joining=joining,
                 strings=tables.strings,
                 shards=tuple(shards),
                 deltas=(),

@@ -22,7 +22,7 @@ is counted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -41,7 +41,7 @@ from eligo.spark.objects import bare
 from eligo.spark.partial_events import ROW, Names, found_in
 from eligo.spark.row_groups import Files
 from eligo.spark.variant import attribute_column
-from eligo.spark.worker_cache import Open, Source, opened
+from eligo.spark.worker_cache import Open, Source, asked_documents, opened
 
 RANKED: Final = "ranked"
 ASIDE: Final = "eligo_set_aside"
@@ -69,6 +69,9 @@ class Plan:
     counts_aside: bool = False  # the answer has a column with the number of rules that are set aside, for `observe`
     counts_partial: bool = False  # and one with the number of events of which something could not be asked
     files: Files | None = None  # the events are in files: what comes in are numbers of tasks
+    documents: int = 0  # version of the documents, 0: it comes with the events, or there are none
+    documents_place: int | None = None  # number of the incoming column with it
+    documents_least: int = 0  # and no older one than this is taken
 
 
 def run(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -91,17 +94,25 @@ def _answers(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
                 continue
             version = _version(batch.column(plan.version_place))
             admit(plan.source.path, version, plan.version_least)
+        if plan.documents_place is not None:
+            if not batch.num_rows:
+                continue
+            documents = _version(batch.column(plan.documents_place))
+            admit(plan.source.documents, documents, plan.documents_least)
+            plan = replace(plan, documents=documents)
         yield from answers(plan, version, batch, pace)
 
 
 def answers(plan: Plan, version: int, batch: pa.RecordBatch, pace: Pace | None = None) -> Iterator[pa.RecordBatch]:
     """The matches of some events; the columns to give back are the first ones of `batch`."""
     rules = opened(plan.source, version, plan.integers)
+    documents = asked_documents(plan.source, version, plan.integers, plan.documents) if rules.joining.rules else None
     partial = np.zeros(batch.num_rows, np.bool_)
 
     def search(some: pa.RecordBatch, without: Names) -> Iterator[Found]:
         events = _events(plan, rules, some, without)
-        return rules.searcher.search(events, plan.tags, plan.top_k, plan.output == RANKED, without)
+        screen = None if documents is None else documents.screen()
+        return rules.searcher.search(events, plan.tags, plan.top_k, plan.output == RANKED, without, screen)
 
     def look(some: pa.RecordBatch) -> Iterator[Found]:
         return found_in(some, search, partial, plan.source.path)
@@ -126,7 +137,7 @@ def _events(plan: Plan, rules: Open, some: pa.RecordBatch, without: Names) -> pa
     parts += [(name, bare(some.column(names[number]))) for name, number in plan.attributes if name in asked]
     for name, number, keys in plan.variants:
         if name in asked:
-            column = attribute_column(name, some.column(names[number]), keys, name in rules.matcher.multi)
+            column = attribute_column(name, some.column(names[number]), keys, name in rules.listable)
             parts.append((name, column))
     # A batch without columns would have no rows, and an event of which rules look at nothing is one all the same.
     parts = parts or [("", pa.nulls(some.num_rows))]
@@ -228,6 +239,8 @@ def _batch(plan: Plan, version: int, columns: list[pa.Array], schema: pa.Schema,
         columns.append(arrow_of(np.full(rows, version, np.int64)))
     if plan.counts_aside:
         aside = opened(plan.source, version, plan.integers).aside.rules
+        documents = asked_documents(plan.source, version, plan.integers, plan.documents)
+        aside += 0 if documents is None else documents.aside.rules
         columns.append(arrow_of(np.full(rows, aside, np.int64)))
     if plan.counts_partial:
         columns.append(arrow_of(partial))

@@ -18,17 +18,18 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import eligo
-from eligo.errors import SnapshotError
-from eligo.matcher import Matcher
+from eligo.engine import Engine
+from eligo.errors import OptionError, SnapshotError
+from eligo.segments.joining import NO_JOINS, Joining
+from eligo.spark.document_cache import AskedDocuments
 from eligo.spark.partial_events import Searcher
-from eligo.spark.set_aside import SetAside, set_aside
+from eligo.spark.set_aside import SetAside, set_aside, set_aside_joins
 from eligo.store.arrays import ArrayFile
-from eligo.store.opening import let_go, open_held
+from eligo.store.opening import let_go, open_engine, open_held
 from eligo.store.snapshot import MANIFEST, kept_changes
 from eligo.store.versions import PATIENCE, Content, hold, is_versioned, manifest_path
 
@@ -50,20 +51,27 @@ class Source:
     # In a stream, where rules change and columns do not: the events' schema as JSON, and the attributes that are sent.
     schema: str = field(default="", repr=False)
     sent: frozenset[str] = frozenset()
+    documents: str = ""  # where the documents are that rules with quantifiers ask about
+    most_documents: int = 0  # that a process holds in memory
 
 
 class Open(NamedTuple):
-    """A matcher as a worker has it open."""
+    """Rules as a worker has them open."""
 
-    matcher: Any
+    engine: Engine
     searcher: Searcher
     asked: frozenset[str]  # the attributes that rules look at, without those whose rules are set aside
     aside: SetAside
     identity: tuple[int, int, int] | None  # of a version: which file its manifest is
     files: dict[str, int]
+    joining: Joining = NO_JOINS
+    listable: frozenset[str] = frozenset()  # attributes that may be lists
 
 
-_matchers: OrderedDict[tuple[Source, int, bool], Open] = OrderedDict()
+Key = tuple[Source, int, bool]
+_matchers: OrderedDict[Key, Open] = OrderedDict()
+# By version of the documents, and which file its manifest is.
+_asked: OrderedDict[tuple[Key, int, Any], tuple[Open, AskedDocuments]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -71,12 +79,13 @@ class Facts:
     """What the driver has to know of a rule set in order to plan."""
 
     attributes: tuple[str, ...]  # that rules look at
-    multi: frozenset[str]
+    multi: frozenset[str]  # those that may be lists
     integers: bool
     version: int  # 0: a plain snapshot
     manifest: str
     shard_bytes: tuple[int, ...]  # of a set with versions
     shared_bytes: int  # of its strings, which every shard needs, and of its deltas
+    joining: Joining = NO_JOINS
 
     @property
     def bytes(self) -> int:
@@ -88,29 +97,41 @@ def facts(path: str, version: int | None, check: bool) -> Facts:
     """Look at a rule set on the driver; `check` compares all its checksums."""
     if not is_versioned(path):
         manifest = manifest_hash(path)
-        matcher = eligo.open(path, version=version)
-        integers = str(matcher.rule_type) == "int64"
-        return Facts(matcher.attributes, matcher.multi, integers, 0, manifest, (), 0)
+        engine = _snapshot(path, version)
+        rules = engine.rules
+        return Facts(tuple(rules.view.attributes()), rules.multi, engine.loader.id_type is int, 0, manifest, (), 0)
     if check:
         open_held(path, version).held.close()
     with hold(path, version) as held:
         content = held.content
         return Facts(
             content.asked,
-            frozenset(content.multi),
+            content.listable,
             content.id_type == "int",
             content.version,
             content.job,
             tuple(part.segment.size for part in content.shards),
             sum(file.size for file in _shared(content)),
+            content.joining,
         )
+
+
+def _snapshot(path: str, version: int | None = None) -> Engine:
+    """The engine of a plain snapshot."""
+    engine = open_engine(path, version=version)
+    if engine.rules.count and engine.rules.view.joins():
+        raise OptionError(
+            f"{path!r} is a plain snapshot with rules that ask about documents, and its rules may change in place: "
+            "compile them with spark.compile_rules, and match with documents=…"
+        )
+    return engine
 
 
 def look_aside(path: str, found: Facts, reasons: Mapping[str, str]) -> SetAside:
     """On the driver: the rules that are to be set aside because of these attributes; a warning names them."""
     if not reasons:
         return SetAside()
-    aside = set_aside(eligo.open(path, version=found.version or None, verify=False), reasons)
+    aside = set_aside(open_engine(path, version=found.version or None, verify=False), reasons)
     if aside.rules:
         log.warning("%s: %s", path, aside.sentence())
     return aside
@@ -153,17 +174,35 @@ def opened(source: Source, version: int, integers: bool) -> Open:
     return found
 
 
-def _close(key: tuple[Source, int, bool]) -> None:
+def asked_documents(source: Source, version: int, integers: bool, documents: int) -> AskedDocuments | None:
+    """A version of the documents, as the rules of a version ask it; None if these do not."""
+    rules = opened(source, version, integers)
+    if not rules.joining.rules or not source.documents:
+        return None
+    key = ((source, version, integers), documents, _identity(source.documents, documents))
+    known = _asked.pop(key, None)
+    if known is None or known[0] is not rules:
+        made = AskedDocuments(source.documents, documents, source.most_documents, rules.engine, rules.joining)
+        known = rules, made
+        while len(_asked) >= _OPEN or (source.memory and _asked and made.size + _mapped() > source.memory):
+            _asked.popitem(last=False)
+    _asked[key] = known
+    return known[1]
+
+
+def _close(key: Key) -> None:
     del _matchers[key]
+    for other in [other for other in _asked if other[0] == key]:
+        del _asked[other]
     let_go(key[0].path)
 
 
 def _mapped() -> int:
-    """Bytes of all files that are open."""
+    """Bytes of all files that are open, and of documents in memory."""
     files: dict[str, int] = {}
     for found in _matchers.values():
         files.update(found.files)
-    return sum(files.values())
+    return sum(files.values()) + sum(asked.size for _, asked in _asked.values())
 
 
 def _identity(path: str, version: int) -> tuple[int, int, int] | None:
@@ -178,37 +217,41 @@ def _identity(path: str, version: int) -> tuple[int, int, int] | None:
 def _open(source: Source, version: int, integers: bool) -> Open:
     if not version:
         _refuse_another(source.path, source.manifest)
-        matcher = eligo.open(source.path)
+        engine = _snapshot(source.path)
         _refuse_another(source.path, source.manifest)  # replaced while it was being opened
         sizes = {entry.path: entry.stat().st_size for entry in os.scandir(source.path) if entry.is_file()}
-        return _ready(matcher, matcher.attributes, dict.fromkeys(source.aside, ""), None, sizes)
+        aside = dict.fromkeys(source.aside, "")
+        return _ready(engine, engine.rules.view.attributes(), aside, None, sizes, NO_JOINS, engine.rules.multi)
     identity = _identity(source.path, version)
     found = open_held(source.path, version, shards=source.shards, patience=PATIENCE)
-    matcher = Matcher.of(found.engine)
+    engine, content = found.engine, found.content
     if source.manifest and found.content.job != source.manifest:
         raise SnapshotError(
             f"version {version} of {source.path!r} is not the one this query was planned with: the folder was made "
             "anew meanwhile, or this machine holds another copy; run the query again"
         )
-    if len(matcher) and (str(matcher.rule_type) == "int64") != integers:
+    if engine.rules.count and (engine.loader.id_type is int) != integers:
         raise SnapshotError(
             f"version {version} of {source.path!r} has ids of another kind than this query was planned with: start it "
             "again"
         )
-    chosen = range(len(found.content.shards)) if source.shards is None else source.shards
-    parts = [*_shared(found.content), *(found.content.shards[number].segment for number in chosen)]
+    chosen = range(len(content.shards)) if source.shards is None else source.shards
+    parts = [*_shared(content), *(content.shards[number].segment for number in chosen)]
     sizes = {os.path.join(source.path, part.file): part.size for part in parts}
-    if not source.schema:
-        return _ready(matcher, found.content.asked, dict.fromkeys(source.aside, ""), identity, sizes)
-    done = _ready(matcher, found.content.asked, _unaskable(source, found.content), identity, sizes)
-    if done.aside.rules:
+    reasons = _unaskable(source, content) if source.schema else dict.fromkeys(source.aside, "")
+    done = _ready(engine, content.asked, reasons, identity, sizes, content.joining, content.listable)
+    if source.schema and done.aside.rules:
         log.warning("version %d of %s: %s", version, source.path, done.aside.sentence())
+    if content.joining.rules and not source.documents:
+        joins = set_aside_joins(engine, "ask about documents, and this query has none: start it again with documents=…")
+        log.warning("version %d of %s: %s", version, source.path, joins.sentence())
+        done = done._replace(aside=replace(done.aside, rules=done.aside.rules + joins.rules))
     return done
 
 
-def _ready(matcher: Any, named: Iterable[str], unaskable: dict[str, str], *rest: Any) -> Open:
-    aside = set_aside(matcher, unaskable)
-    return Open(matcher, Searcher(matcher), frozenset(named) - unaskable.keys(), aside, *rest)
+def _ready(engine: Engine, named: Iterable[str], unaskable: dict[str, str], *rest: Any) -> Open:
+    aside = set_aside(engine, unaskable)
+    return Open(engine, Searcher(engine), frozenset(named) - unaskable.keys(), aside, *rest)
 
 
 def _unaskable(source: Source, content: Content) -> dict[str, str]:
@@ -223,7 +266,7 @@ def _unaskable(source: Source, content: Content) -> dict[str, str]:
     from eligo.spark.event_columns import locate, type_at, variant_depth
 
     schema = StructType.fromJson(json.loads(source.schema))
-    found = locate(schema, content.asked, frozenset(content.multi))
+    found = locate(schema, content.asked, content.listable)
     reasons = dict(found.unusable)
     for name in sorted(found.paths.keys() - source.sent):
         path, *_ = found.paths[name]

@@ -28,6 +28,7 @@ from eligo.store.versions import (
     DATA,
     LOCK,
     STAGING,
+    VALUES,
     VERSIONS,
     current_version,
     manifest_path,
@@ -119,8 +120,9 @@ def _remove_data(directory: Path, grace: float) -> int:
             log.warning("%s: no data is swept away while this stands: %s", directory, error)
             return 0
     removed = 0
-    for entry in sorted((directory / DATA).iterdir()):
-        if entry.name not in named and _age(entry) >= grace:
+    made = directory / VALUES  # of a file in data/, under its name and an attribute's
+    for entry in [*sorted((directory / DATA).iterdir()), *(sorted(made.iterdir()) if made.is_dir() else ())]:
+        if entry.name.partition("~")[0] not in named and _age(entry) >= grace:
             entry.unlink(missing_ok=True)
             removed += 1
     return removed

@@ -60,7 +60,7 @@ class Opened:
 
     engine: Engine
     content: Content
-    held: Held
+    held: Held[Content]
 
 
 def open_engine(

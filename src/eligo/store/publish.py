@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, suppress
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import msgspec
@@ -42,11 +42,15 @@ from eligo.store.versions import (
     FORMAT,
     LOCK,
     STAGING,
+    VALUES,
     VERSIONS,
     Content,
+    M,
+    Manifest,
     current_line,
     current_version,
     manifest_path,
+    of_kind,
     place,
     read_version,
     version_numbers,
@@ -54,7 +58,7 @@ from eligo.store.versions import (
 
 log = logging.getLogger("eligo")
 
-_OURS: Final = frozenset((CURRENT, LOCK, VERSIONS, DATA, STAGING))
+_OURS: Final = frozenset((CURRENT, LOCK, VERSIONS, DATA, STAGING, VALUES))
 
 
 class Staging:
@@ -132,21 +136,24 @@ def publishing(directory: str | PathLike[str]) -> AbstractContextManager[bool]:
 def publish(
     staging: Staging,
     files: Iterable[str],
-    make: Callable[[int, Content | None], Content],
+    make: Callable[[int, Any], M],
     *,
     expect_parent: int | None = None,
-) -> Content:
+    kind: type[Manifest] = Content,
+) -> M:
     """Publish what `make` gives for the new version's number and its parent; `files` are those of the staging folder.
 
     The number, the parent and the job are put into the content here. With `expect_parent` (0: no version yet) it is
-    refused if another version is current.
+    refused if another version is current. A directory that holds versions of another kind is refused.
     """
     directory = staging.directory
     with publishing(directory) as alone:
         newest, parent = _parent(directory, lost=expect_parent is None)
+        if parent is not None:
+            of_kind(directory, parent, kind)
         done = _published(staging, parent)
         if done is not None:
-            return done
+            return done  # type: ignore[return-value]
         if expect_parent is not None and expect_parent != newest:
             raise SnapshotError(
                 f"{directory}: version {newest} was published meanwhile, and this update was made for "
@@ -159,7 +166,7 @@ def publish(
         _refuse_missing(directory, content)
         _write_manifest(staging.folder, directory, content)
         _set_current(staging.folder, directory, number)
-        log.info("%s: version %d published, %d rules", directory, number, content.rules)
+        log.info("%s: version %d published, %s", directory, number, content.size)
         try:
             if is_due(directory):
                 sweep(directory)
@@ -190,7 +197,7 @@ def _newest_or_lost(directory: Path) -> int:
         return max(version_numbers(directory), default=0)
 
 
-def _parent(directory: Path, lost: bool) -> tuple[int, Content | None]:
+def _parent(directory: Path, lost: bool) -> tuple[int, Manifest | None]:
     """The version to follow. One that cannot be read has no successor, unless all of it is replaced (`lost`)."""
     try:
         newest = _newest(directory)
@@ -202,7 +209,7 @@ def _parent(directory: Path, lost: bool) -> tuple[int, Content | None]:
         return max(version_numbers(directory), default=0), None
 
 
-def _published(staging: Staging, content: Content | None) -> Content | None:
+def _published(staging: Staging, content: Manifest | None) -> Manifest | None:
     """The version that a job became, if it did: one of those from its beginning to the current one."""
     while content is not None and content.job != staging.job:
         try:
@@ -228,7 +235,7 @@ def _move(folder: Path, directory: Path, files: Iterable[str]) -> None:
     sync_directory(directory / DATA)
 
 
-def _refuse_missing(directory: Path, content: Content) -> None:
+def _refuse_missing(directory: Path, content: Manifest) -> None:
     """No version is published that could not be opened."""
     for name, size in content.files().items():
         path = place(directory, name)
@@ -240,7 +247,7 @@ def _refuse_missing(directory: Path, content: Content) -> None:
             )
 
 
-def _write_manifest(folder: Path, directory: Path, content: Content) -> None:
+def _write_manifest(folder: Path, directory: Path, content: Manifest) -> None:
     temporary = folder / "manifest.tmp"
     write_through(temporary, sealed(content, FORMAT))
     try:

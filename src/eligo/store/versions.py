@@ -1,4 +1,4 @@
-"""Versions of a rule set in one directory: what is in it, and how a reader takes hold of one.
+"""Versions of a rule set, or of documents, in one directory: what is in it, and how a reader takes hold of one.
 
     rules.eligo/
       CURRENT                      the version that new readers take, and the checksum of these digits; see below
@@ -11,6 +11,8 @@
         rules-<hash>.parquet       id, expression, weight, tags of one unit
         rejects-<hash>.parquet     rules that were refused, and why
         statistics-<hash>.parquet  what was learned of events
+        documents-<hash>.parquet   of a directory of documents, which has no others: some of them
+      values/                      of documents: what is made of these files when it is needed (documents/frozen.py)
       staging/<job>/               files of a job until they are published
 
     CURRENT   00000000000000000007 5ae1d780        and a line feed
@@ -36,13 +38,14 @@ from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal
+from typing import Final, Generic, Literal, TypeVar
 
 import msgspec
 
 from eligo.compile.signature import BUCKETS
 from eligo.errors import SnapshotError
 from eligo.language.limits import Limits
+from eligo.segments.joining import NO_JOINS, Joining
 from eligo.store.arrays import ArrayFile
 from eligo.store.files import lock
 from eligo.store.manifest import unsealed
@@ -52,12 +55,16 @@ CURRENT: Final = "CURRENT"
 VERSIONS: Final = "versions"
 DATA: Final = "data"
 STAGING: Final = "staging"
+VALUES: Final = "values"
 LOCK: Final = "publish.lock"
 
 _MANIFEST: Final = re.compile(r"([0-9]{20})\.json")
 _ATTEMPTS: Final = 100  # to take hold of the newest version while others publish and sweep
 PATIENCE: Final = 60.0  # seconds to wait for a newer CURRENT: NFS keeps what it knows of a folder for so long, at most
 _PAUSE: Final = 0.25
+
+
+M = TypeVar("M", bound="Manifest")
 
 
 class TableFile(msgspec.Struct, frozen=True):
@@ -80,14 +87,44 @@ class Part(msgspec.Struct, frozen=True):
     positions: tuple[float, float] = (0.0, 256.0)  # of a shard: which rules belong into it (compile/signature.py)
 
 
-class Content(msgspec.Struct, frozen=True):
-    """What the manifest of a version says, its checksum apart."""
+class Manifest(msgspec.Struct, frozen=True):
+    """What the manifest of a version says, its checksum apart, whatever it is a version of."""
 
     eligo: str
     version: int
     parent: int  # the version that was current before, 0: none
     made: str  # UTC, ISO 8601
     job: str  # that published it
+
+    def files(self) -> dict[str, int]:
+        """The files in data/ that the version needs, with their sizes."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> str:
+        """How much it is, for people."""
+        raise NotImplementedError
+
+
+class DocumentSet(Manifest, frozen=True):
+    """A version of documents."""
+
+    documents: int
+    schema: str  # of the columns, as Spark writes it in JSON
+    tables: tuple[TableFile, ...]
+    kind: Literal["documents"] = "documents"
+
+    def files(self) -> dict[str, int]:
+        return {table.file: table.size for table in self.tables}
+
+    @property
+    def size(self) -> str:
+        return f"{self.documents} documents"
+
+
+class Content(Manifest, frozen=True):
+    """A version of a rule set."""
+
     lineage: str  # the job that began it
     index: str
     index_used: str
@@ -111,6 +148,7 @@ class Content(msgspec.Struct, frozen=True):
     statistics: TableFile | None = None
     shard_bytes: int = 0  # about how large a shard is to be; 0: their number was given, and stays
     naming: dict[str, int] | None = None  # attribute → how many living rules look at it; None: nobody counted
+    joining: Joining = NO_JOINS  # of the living rules, those that ask about documents
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -120,15 +158,27 @@ class Content(msgspec.Struct, frozen=True):
     def asked(self) -> tuple[str, ...]:
         """The attributes that living rules look at; those of dead ones keep their numbers in `attributes`."""
         naming = self.naming
-        return self.attributes if naming is None else tuple(name for name in self.attributes if naming.get(name, 0))
+        named = self.attributes if naming is None else tuple(name for name in self.attributes if naming.get(name, 0))
+        return (*named, *sorted(self.joining.event.keys() - set(named)))
+
+    @property
+    def listable(self) -> frozenset[str]:
+        """The attributes of events that may be lists: the multi-valued ones, and those that are only compared with
+        documents, for which the index knows no predicate.
+        """
+        alone = self.joining.event.keys() - set(self.attributes)
+        return frozenset(self.multi) | alone
 
     def shard_positions(self) -> list[tuple[float, float]]:
         """From where to where each shard reaches: all together everywhere, so also over shards that came out empty."""
         firsts = [part.positions[0] for part in self.shards]
         return list(pairwise([0.0, *firsts[1:], float(BUCKETS)])) if firsts else []
 
+    @property
+    def size(self) -> str:
+        return f"{self.rules} rules"
+
     def files(self) -> dict[str, int]:
-        """The files in data/ that the version needs, with their sizes."""
         described: list[ArrayFile | TableFile] = [self.strings, *(part.segment for part in self.parts)]
         described += [*self.texts.values(), *self.rejects]
         described += [file for file in (self.dead, self.statistics) if file is not None]
@@ -198,17 +248,31 @@ def version_numbers(directory: Path) -> list[int]:
     return sorted(int(found[1]) for found in map(_MANIFEST.fullmatch, names) if found)
 
 
-def read_version(directory: Path, version: int) -> Content:
+def read_version(directory: Path, version: int) -> Manifest:
     """What a manifest says; FileNotFoundError if there is none."""
     path = manifest_path(directory, version)
     return _content(path, path.read_bytes(), version)
 
 
-def _content(path: Path, raw: bytes, version: int) -> Content:
-    content = unsealed(path, raw, FORMAT, Content)
+class _Kind(msgspec.Struct, frozen=True):
+    kind: str = "rules"
+
+
+def _content(path: Path, raw: bytes, version: int) -> Manifest:
+    is_documents = unsealed(path, raw, FORMAT, _Kind).kind == "documents"
+    content: Manifest = unsealed(path, raw, FORMAT, DocumentSet if is_documents else Content)
     if content.version != version:
         raise SnapshotError(f"{path}: is the manifest of version {content.version}, under a wrong name; restore it")
     return content
+
+
+def of_kind(directory: Path, content: Manifest, kind: type[M]) -> M:
+    """The same content; one of the other kind is refused."""
+    if isinstance(content, kind):
+        return content
+    if isinstance(content, DocumentSet):
+        raise SnapshotError(f"{directory}: holds documents, not rules: give the folder that `compile_rules` made")
+    raise SnapshotError(f"{directory}: holds rules, not documents: give the folder that `compile_documents` made")
 
 
 def versions(directory: str | PathLike[str]) -> list[Content]:
@@ -219,7 +283,7 @@ def versions(directory: str | PathLike[str]) -> list[Content]:
     for number in version_numbers(folder):
         try:
             if number <= newest:
-                found.append(read_version(folder, number))
+                found.append(of_kind(folder, read_version(folder, number), Content))
         except FileNotFoundError:
             continue  # swept away meanwhile
     return found
@@ -233,10 +297,10 @@ def wait_for_version(directory: str | PathLike[str], least: Callable[[], int], p
     return version
 
 
-class Held:
+class Held(Generic[M]):
     """A version that nobody sweeps away until this is closed, or collected as garbage."""
 
-    def __init__(self, directory: Path, content: Content, handle: int) -> None:
+    def __init__(self, directory: Path, content: M, handle: int) -> None:
         self.directory = directory
         self.content = content
         self.version = content.version
@@ -245,7 +309,7 @@ class Held:
     def close(self) -> None:
         self._release()  # does nothing the second time
 
-    def __enter__(self) -> Held:
+    def __enter__(self) -> Held[M]:
         return self
 
     def __exit__(
@@ -254,11 +318,22 @@ class Held:
         self.close()
 
 
-def hold(directory: str | PathLike[str], version: int | None = None, *, patience: float = 0.0) -> Held:
-    """Take hold of a version, the current one if none is named.
+def hold(directory: str | PathLike[str], version: int | None = None, *, patience: float = 0.0) -> Held[Content]:
+    """Take hold of a version of a rule set, the current one if none is named.
 
     `patience`: seconds to wait where CURRENT is before that version, as it is on a machine that sees an old file.
     """
+    return _hold_kind(directory, version, patience, Content)
+
+
+def hold_documents(
+    directory: str | PathLike[str], version: int | None = None, *, patience: float = 0.0
+) -> Held[DocumentSet]:
+    """The same of documents."""
+    return _hold_kind(directory, version, patience, DocumentSet)
+
+
+def _hold_kind(directory: str | PathLike[str], version: int | None, patience: float, kind: type[M]) -> Held[M]:
     folder = Path(directory)
     if version is not None:
         wait_for_version(folder, lambda: version, patience)
@@ -267,7 +342,7 @@ def hold(directory: str | PathLike[str], version: int | None = None, *, patience
         wanted = newest if version is None else version
         if not 0 < wanted <= newest:
             raise SnapshotError(f"{folder}: has no version {wanted}, the newest is {newest}")
-        held = _hold(folder, wanted)
+        held = _hold(folder, wanted, kind)
         if held is not None:
             return held
         if version is not None or current_version(folder) == newest:
@@ -281,7 +356,7 @@ def hold(directory: str | PathLike[str], version: int | None = None, *, patience
     raise SnapshotError(f"{manifest_path(folder, newest)}: missing, though {CURRENT} names it; compile the rules again")
 
 
-def _hold(folder: Path, version: int) -> Held | None:
+def _hold(folder: Path, version: int, kind: type[M]) -> Held[M] | None:
     path = manifest_path(folder, version)
     try:
         handle = os.open(path, os.O_RDONLY)
@@ -293,7 +368,7 @@ def _hold(folder: Path, version: int) -> Held | None:
             os.close(handle)
             return None
         with open(handle, "rb", closefd=False) as file:
-            return Held(folder, _content(path, file.read(), version), handle)
+            return Held(folder, of_kind(folder, _content(path, file.read(), version), kind), handle)
     except BaseException:
         os.close(handle)
         raise

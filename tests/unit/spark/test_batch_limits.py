@@ -40,8 +40,8 @@ def rules_of(counts: dict[int, int]) -> Any:
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(view: Any, output: str, columns: dict[str, Any], kept: int = 1) -> list[pa.RecordBatch]:
-        matcher = type("Matcher", (), {"engine": type("Engine", (), {"rules": type("Rules", (), {"view": view})})})
-        found = Open(matcher, Searcher(matcher), frozenset({"x"}), SetAside(), None, {})
+        engine: Any = type("Engine", (), {"rules": type("Rules", (), {"view": view})})
+        found = Open(engine, Searcher(engine), frozenset({"x"}), SetAside(), None, {})
         monkeypatch.setattr(worker, "opened", lambda *_: found)
         batch = pa.record_batch(columns)
         names = tuple(batch.schema.names[:kept])

@@ -61,7 +61,7 @@ def test_a_stream_sends_whether_objects_are_there() -> None:
 
 def test_a_variant_that_is_not_sent_needs_a_new_start() -> None:
     source = Source("unused", schema=OBJECTS.json())
-    content: Any = SimpleNamespace(asked=("v", "s"), multi=())
+    content: Any = SimpleNamespace(asked=("v", "s"), listable=frozenset())
     reasons = _unaskable(source, content)
     assert "columns='all' does not help" in reasons["v"]
     assert reasons["s"].endswith("or once with columns='all'")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import eligo
 from eligo.errors import SnapshotError
 from eligo.spark import worker_cache
 from eligo.spark.worker_cache import Source, facts, opened
@@ -78,7 +79,7 @@ def test_a_machine_that_sees_an_old_file_waits(made: Maker, monkeypatch: pytest.
     # The module's own name alone: other threads of this process, such as those of a Spark session, sleep as well.
     monkeypatch.setattr(versions, "time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
     (path / "CURRENT").write_text(current_line(2) + "\n")
-    assert len(opened(Source(str(path)), 3, False).matcher) == 42
+    assert opened(Source(str(path)), 3, False).engine.rules.count == 42
     assert len(slept) == 3
     with pytest.raises(SnapshotError, match="no version 4, the newest is 3"):
         hold(path, 4)
@@ -123,4 +124,5 @@ def test_rules_on_an_attribute_that_is_not_sent_are_set_aside_with_the_remedy(
     found = opened(source, 2, False)
     assert re.search(f"1 of .*'user.age' is in the events.*start it again.*{remedy}", caplog.text)
     assert (found.aside.rules, "user.age" in found.asked) == (1, False)
-    assert found.matcher.match({"user.age": 50, "x": 1}) == found.matcher.match({"x": 1})
+    matcher = eligo.Matcher.of(found.engine)
+    assert matcher.match({"user.age": 50, "x": 1}) == matcher.match({"x": 1})

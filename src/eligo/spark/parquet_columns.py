@@ -1,0 +1,94 @@
+"""Columns of Spark in Parquet files: which leaves hold them, and what Arrow calls their types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from eligo.errors import EventError
+from eligo.spark.event_columns import Path, Sent, is_bare, type_at
+from eligo.spark.variant import variant_type
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+
+def parquet_leaves(schema: StructType, sent: Sent, constants: Sequence[str]) -> tuple[str, ...]:
+    """What to read: a struct's field by its path, but all of a map, and nothing twice."""
+    from pyspark.sql.types import StructType
+
+    wanted: set[Path] = set()
+    bare: list[Path] = []
+    for path, kind in zip(sent.paths, sent.types, strict=True):
+        if path and path[0] not in constants:
+            length = 1
+            while length < len(path) and isinstance(type_at(schema, path[:length]), StructType):
+                length += 1
+            is_presence = length == len(path) and is_bare(kind) and isinstance(type_at(schema, path), StructType)
+            (bare.append if is_presence else wanted.add)(path[:length])
+    # Whether a struct is there is seen by any of its fields: by one that is read anyway, or by a small one.
+    for path in sorted(bare, key=len, reverse=True):
+        if not any(path == other[: len(path)] or other == path[: len(other)] for other in wanted):
+            wanted.add(_small_leaf(schema, path))
+    return tuple(sorted(".".join(p) for p in wanted if not any(p[:n] in wanted for n in range(1, len(p)))))
+
+
+def _small_leaf(schema: StructType, path: Path) -> Path:
+    """The field in a struct that takes the least to read, as far as its type tells."""
+    from pyspark.sql.types import BooleanType, DateType, NumericType, StringType, StructType
+
+    sizes = (BooleanType, DateType | NumericType, StringType)
+    while isinstance(kind := type_at(schema, path), StructType) and kind.fields:
+        order = [[isinstance(field.dataType, size) for size in sizes] for field in kind.fields]
+        path = (*path, kind.fields[order.index(max(order))].name)
+    return path
+
+
+def arrow_of_spark(where: Path, kind: DataType | None) -> pa.DataType:
+    try:
+        return arrow_type(kind)
+    except KeyError:
+        raise EventError(
+            f"the column {'.'.join(where)} is of type {kind.simpleString() if kind else None}, which match_files does "
+            "not read: leave it out with keep=[…], or use spark.match(session.read.parquet(…), …)"
+        ) from None
+
+
+def arrow_type(kind: DataType | None) -> pa.DataType:
+    """What Spark has Arrow call its types; a KeyError for those that Arrow or this file does not know."""
+    from pyspark.sql import types
+
+    if kind is None:
+        return pa.bool_()  # of the column that stands in for none
+    if isinstance(kind, types.ArrayType):
+        return pa.list_(pa.field("element", arrow_type(kind.elementType), kind.containsNull))
+    if isinstance(kind, types.MapType):
+        value = pa.field("value", arrow_type(kind.valueType), kind.valueContainsNull)
+        return pa.map_(pa.field("key", arrow_type(kind.keyType), False), value)
+    if isinstance(kind, types.StructType):
+        return pa.struct([pa.field(field.name, arrow_type(field.dataType), field.nullable) for field in kind.fields])
+    if isinstance(kind, types.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, types.StringType | types.CharType | types.VarcharType):
+        return pa.string()
+    if isinstance(kind, types.VariantType):
+        return variant_type()
+    return _PLAIN[kind.typeName()]
+
+
+_PLAIN: Final = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "void": pa.null(),
+}
