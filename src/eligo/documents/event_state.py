@@ -100,8 +100,10 @@ class EventScreen:
         return self._state(event).holds(self._joins.formula(tag))
 
     def compared(self, event: int, tags: list[str], which: I32) -> tuple[I64, bool]:
-        joins = self._joins
-        found = joins.decided(tags).truths(which, joins.prefiltering, self._state(event).compared)
+        joins, state = self._joins, self._state(event)
+        # A range satisfies predicates on the event, but compares with nothing: what follows from both does not hold.
+        prefiltering = joins.prefiltering and not _holds_range(state.event)
+        found = joins.decided(tags).truths(which, prefiltering, state.compared)
         filtered, asked = found[-2:].tolist()
         if filtered:
             joins.counts["pre-filtered"] += filtered
@@ -153,6 +155,15 @@ def _unreadable_rows(column: pa.ChunkedArray | pa.Array) -> I64:
         except (ValueError, OverflowError):
             rows.append(row)
     return np.array(rows, np.int64)
+
+
+def _holds_range(event: Mapping[str, Any]) -> bool:
+    """Whether some value of an event, perhaps within others, is a range; rows of tables have none."""
+    if isinstance(event, _Row):
+        return False
+    return any(
+        isinstance(value, Range) or (isinstance(value, Mapping) and _holds_range(value)) for value in event.values()
+    )
 
 
 class _Row(Mapping[str, Any]):
@@ -209,8 +220,7 @@ class EventState:
     def holds(self, formula: Formula) -> bool:
         """Whether what a residual asks is true."""
         joins = self.joins
-        # A range satisfies predicates on the event, but compares with nothing: what follows from both does not hold.
-        if formula.needed and joins.prefiltering and not self._has_range(formula.attributes):
+        if formula.needed and joins.prefiltering and not _holds_range(self.event):
             for needed in formula.needed:
                 if not joins.possible(needed):
                     joins.counts["pre-filtered"] += 1
