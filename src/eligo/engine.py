@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -32,6 +32,7 @@ class JoinTable(Protocol):
     """What rules ask of documents (documents/joins.py)."""
 
     prefiltering: bool  # rules that no document can satisfy are passed over; to be turned off by who measures that
+    phases: Any  # which phase comes first (documents/phases.py)
 
     def prepare(self, text: str, residual: Residual | None = None) -> None:
         """Have documents ready for what a rule asks, before the rule is there."""

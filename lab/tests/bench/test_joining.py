@@ -19,13 +19,13 @@ from eligo_lab.bench.campaign import Wish, missing, run_all, task_of
 from eligo_lab.bench.experiments import EXPERIMENTS
 from eligo_lab.bench.harness import Task
 from eligo_lab.bench.join_tables import GOALS, joined
-from eligo_lab.bench.joining import ALL, JOINS, PLAIN, STOPPING, UNFILTERED, run
+from eligo_lab.bench.joining import ALL, JOINS, ORDERS, PLAIN, STOPPING, UNFILTERED, run
 from eligo_lab.bench.progress import Progress
 from eligo_lab.bench.report import report
 from eligo_lab.bench.verify import DisagreementError
 
 QUIET = Progress(quiet=True)
-NAMES = ("profiles/joins", "profiles/two-joins", "profiles/prefilter")
+NAMES = ("profiles/joins", "profiles/two-joins", "profiles/prefilter", "profiles/phases")
 SMALL = Wish(rules=200, events=20, repeat=2, parameters={"documents": 300})
 
 
@@ -42,6 +42,7 @@ def test_every_way_is_measured(content: dict[str, Any]) -> None:
         assert not missing(EXPERIMENTS[entry["name"]])[1]
         for point in entry["points"]:
             expected = {JOINS, PLAIN, ALL, STOPPING} | ({UNFILTERED} if "prefilter" in entry["name"] else set())
+            expected |= set(ORDERS) if "phases" in entry["name"] else set()
             assert set(point["contenders"]) == expected
             assert all(figures["match_ns"]["quiet"] > 0 for figures in point["contenders"].values())
             mine = point["contenders"][JOINS]

@@ -7,6 +7,7 @@ A rule has a category and a fifth of all prices, which one event in 500 satisfie
 
     one    a single join: an order between numbers, an author known or not, an ISBN that is new
     two    some document, or none, with an author or a year, and a number, that relate to the event's, in a category
+    newer  a document of a later year than the event's, the same for all rules; seven events in eight are the latest
 
 Of the questions of `two` a share can be made impossible: half of these ask for a category that no document has, and
 half for a price that no document of that category has, though documents of other categories do.
@@ -118,7 +119,7 @@ def draw(rules: int, documents: int, events: int, seed: int, form: str = "one", 
     made = np.full((rules, R_SIZE), -1, np.int64)
     made[:, R_CATEGORY] = rng.integers(0, CATEGORIES, rules)
     made[:, R_LOW] = rng.integers(1, MOST[PRICE] - WIDTH, rules)
-    (_one_join if form == "one" else _two_joins)(rng, made)
+    {"one": _one_join, "two": _two_joins, "newer": _newer}[form](rng, made)
     if impossible:
         chosen = rng.random(rules) < impossible
         other = rng.random(rules) < 0.5
@@ -127,6 +128,8 @@ def draw(rules: int, documents: int, events: int, seed: int, form: str = "one", 
         made[chosen & ~other, R_OF] %= CHEAP
         made[chosen & ~other, R_ABOVE] = DEAR
     seen, coming = _books(rng, documents, documents), _books(rng, events, documents)
+    if form == "newer":
+        coming[rng.random(events) < 7 / 8, YEAR] = MOST[YEAR]
     if impossible:
         for books in (seen, coming):
             cheap = books[:, CATEGORY] < CHEAP
@@ -164,6 +167,11 @@ def _two_joins(rng: np.random.Generator, made: I64) -> None:
         pairs[:, 1],
     )
     made[:, R_OF] = rng.integers(0, CATEGORIES, count)
+
+
+def _newer(_: np.random.Generator, made: I64) -> None:
+    made[:, R_QUANTIFIER] = EXISTS
+    made[:, R_JOINS : R_JOINS + 3] = YEAR, OPERATORS.index("<"), YEAR
 
 
 def _books(rng: np.random.Generator, count: int, known: int) -> I64:

@@ -361,6 +361,8 @@ _JOINS = [
           limits={"all": 200.0, **DOCUMENT_COSTS}),
     joins("prefilter", "pre-filtering, where no document satisfies nine rules in ten",
           {"form": "two", "impossible": 0.9}, CROWDS[1::3], limits={"unfiltered": 5.0}),
+    joins("phases", "which phase comes first, where seven events in eight are done by one question", {"form": "newer"},
+          CROWDS[:3], limits={"phases": 1.2}),
 ]  # fmt: skip
 
 UNIFORM_ORDER = ("k-index", "propagation", "counting", "scan")  # the BE-Tree paper §7.3.2 and §8

@@ -5,6 +5,8 @@
 
     joins                   the rules as they are
     without pre-filtering   the same; rules that no document can satisfy are asked, too. Where some were made so
+    constants first,        the same; the order of both phases is fixed. Where all rules ask one question
+    questions first
     without joins           what the rules say of the event alone, in a matcher that keeps no documents
     trying all              every rule on every document, compiled and over integers: a pair's time on a sample of both,
                             times the pairs that there are
@@ -23,6 +25,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter_ns as now
 from typing import Any
 
@@ -30,6 +33,7 @@ import numpy as np
 
 import eligo
 from eligo.compile.compiled import I64
+from eligo.documents.phases import Order
 from eligo.errors import OptionError
 from eligo.language import parse
 from eligo.language.reference import matches
@@ -40,10 +44,11 @@ from eligo_lab.bench.verify import DisagreementError
 
 WORKLOAD = "alerts"
 PARAMETERS: dict[str, Any] = {"documents": 10_000, "form": "one", "impossible": 0.0}  # and what they are if nobody says
-FORMS = ("one", "two")
+FORMS = ("one", "two", "newer")
 JOINS, UNFILTERED, PLAIN, ALL, STOPPING = (
     "joins", "without pre-filtering", "without joins", "trying all", "trying, stopping early",
 )  # fmt: skip
+ORDERS: dict[str, Order] = {"constants first": "constants", "questions first": "joins"}
 _SMALL = (60, 40, 30)  # rules, documents and events that are put to the reference
 _VERIFIED = 10  # events that are verified against trying all
 _TRIED_RULES, _TRIED_DOCUMENTS = 50, 200_000  # of which the time of a pair is taken
@@ -74,6 +79,8 @@ def run(task: Task, progress: Progress) -> list[dict[str, Any]]:
     ways: dict[str, Callable[[dict[str, Any]], object]] = {JOINS: joined.match, PLAIN: plain.match}
     if impossible:
         ways[UNFILTERED] = lambda event: _unfiltered(joined, event)
+    if parameters["form"] == "newer":
+        ways |= {name: partial(_ordered, joined, order) for name, order in ORDERS.items()}
     progress.stage("matching", task.repeat)
     before = _answered(joined)
     times = _timed(ways, events, task.repeat, progress.step)
@@ -155,6 +162,17 @@ def _unfiltered(matcher: eligo.Matcher, event: dict[str, Any]) -> list[eligo.Rul
         return matcher.match(event)
     finally:
         joins.prefiltering = True
+
+
+def _ordered(matcher: eligo.Matcher, order: Order, event: dict[str, Any]) -> list[eligo.RuleId]:
+    """Match with one of both phases first."""
+    joins = matcher.engine.joins
+    assert joins is not None
+    joins.phases.fixed = order
+    try:
+        return matcher.match(event)
+    finally:
+        joins.phases.fixed = None
 
 
 def _verify_small(seed: int, parameters: dict[str, Any]) -> int:
