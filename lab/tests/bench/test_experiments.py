@@ -28,7 +28,7 @@ PAPERS = {
 }
 OWN = {f"sharing/{name}" for name in ("selective", "none", "paths", "memory", "nested", "total")}
 OWN |= {"be-tree/mixed", "be-tree/summary", "ps-tree/summary"}
-OWN |= {"profiles/joins", "profiles/two-joins", "profiles/prefilter"}
+OWN |= {"profiles/joins", "profiles/two-joins", "profiles/prefilter", "profiles/phases"}
 GRAPHS = {"be-tree/fig8": 4, "be-tree/fig11": 6, "be-tree/fig4": 1, "ps-tree/fig5": 4}
 FUTURE = {
     "be-tree", "be-tree-batch", "pst-bloom", "pst-hash", "stab-cluster", "stab-interval", "stab-hybrid",
