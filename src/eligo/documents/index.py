@@ -331,6 +331,16 @@ def locate(h, attribute, bounds, text, places):
     return total
 
 
+@inline
+def stretch(h, attribute, low, high, at):
+    """Which block stands at `at` in the directory, and where in it what lies between two places begins and ends."""
+    size = h.blocks.shape[1]
+    block = h.directory[attribute, at]
+    begin = low % size if at == low // size else np.int64(0)
+    end = np.int64(h.count[block])
+    return block, begin, min(end, high % size) if at == high // size else end
+
+
 @kernel
 def mark(h, attribute, places, words):
     """Sets the bit of every document with a value between the places, which are runs."""
@@ -339,10 +349,8 @@ def mark(h, attribute, places, words):
         low, high = places[i], places[i + 1]
         at = low // size
         while at * size < high and at < h.sizes[attribute]:
-            block = h.directory[attribute, at]
-            begin = low % size if at == low // size else 0
-            end = high % size if at == high // size else np.int64(h.count[block])
-            for j in range(begin, min(end, np.int64(h.count[block]))):
+            block, begin, end = stretch(h, attribute, low, high, at)
+            for j in range(begin, end):
                 slot = h.slot[h.blocks[block, j]]
                 words[slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
             at += 1
@@ -357,10 +365,8 @@ def listed(h, attribute, places, slots):
         low, high = places[i], places[i + 1]
         at = low // size
         while at * size < high and at < h.sizes[attribute]:
-            block = h.directory[attribute, at]
-            begin = low % size if at == low // size else 0
-            end = high % size if at == high // size else np.int64(h.count[block])
-            for j in range(begin, min(end, np.int64(h.count[block]))):
+            block, begin, end = stretch(h, attribute, low, high, at)
+            for j in range(begin, end):
                 slots[n] = h.slot[h.blocks[block, j]]
                 n += 1
             at += 1
@@ -449,10 +455,8 @@ def search_led(h, terms, led, bounds, text, places, marks, most):
         low, high = places[i], places[i + 1]
         at = low // size
         while at * size < high and at < h.sizes[attribute]:
-            block = h.directory[attribute, at]
-            begin = low % size if at == low // size else 0
-            end = high % size if at == high // size else np.int64(h.count[block])
-            for j in range(begin, min(end, np.int64(h.count[block]))):
+            block, begin, end = stretch(h, attribute, low, high, at)
+            for j in range(begin, end):
                 slot = h.slot[h.blocks[block, j]]
                 if looked == most:
                     return np.int64(-2)
