@@ -28,6 +28,7 @@ from eligo.documents.values import run_keys, show
 from eligo.engine import Engine
 from eligo.errors import EventError
 from eligo.forking import INNER, fork_lock
+from eligo.language.adopt import NO_LIMITS
 from eligo.language.quantified import (
     Residual,
     Term,
@@ -91,8 +92,8 @@ class Formula:
 class Needed:
     """What some document must be like for an `exists` to be true, and one that is; pre-filtering, §4.3.2.
 
-    While there is none, the documents that come are asked whether they are the one: `Joins.waiting` does. `place` is
-    its place in `prefilter`.
+    While there is none, it is a rule of an inner matcher, which each document that comes is an event for (`_arrived`).
+    `place` is its place in `prefilter`.
     """
 
     __slots__ = ("number", "place", "prefilter", "question", "root", "slot")
@@ -245,7 +246,7 @@ class Joins:
         needed.slot, needed.number = found, self.documents.number(found) if found >= 0 else -1
         if found < 0:
             if self._waiting is None:
-                self._waiting = Engine("auto", "interval", "fails", (), None, None)
+                self._waiting = Engine("auto", "interval", "fails", (), NO_LIMITS, None)  # these were accepted
             number = len(self._waiters)
             while number in self._waiters:
                 number += 1

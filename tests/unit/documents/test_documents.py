@@ -472,3 +472,12 @@ def test_each_new_value_is_new_once() -> None:
     assert sorted(new) == list(range(150))
     assert not wrong
     assert len(documents) == 450
+
+
+def test_a_rule_past_the_usual_limits_waits_for_a_document_too() -> None:
+    documents = Documents()
+    m = Matcher(documents=documents, limits={"values": 200_000, "text": 10**7})
+    m.add("many", f"exists d (a = d.a and d.b in ({', '.join(map(str, range(70_000)))}))")
+    assert m.match({"a": 1}) == []
+    documents.add({"a": 1, "b": 69_999})
+    assert m.match({"a": 1}) == ["many"]
