@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from datetime import UTC, date, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 
 import eligo
 from eligo import Documents, Matcher
+from eligo.evaluate.registry import EVALUATORS
+from eligo.index.registry import INDEXES
 from eligo.language.normalize import normalize
 from eligo.language.ranges import Between, NoneOf, OneOf, Range
 from eligo.language.reference import matches
@@ -255,8 +258,14 @@ def test_documents_against_the_reference(
 ) -> None:
     if absent == "classical":
         monkeypatch.setattr("eligo.documents.index.BLOCK", 5)  # blocks are split and emptied all the time
-    for seed in range(8):
+    for seed in range(6):
         walk(seed, index, evaluator, absent, 100, tmp_path)
+
+
+@pytest.mark.parametrize("index", INDEXES.all())
+def test_documents_with_every_index_and_evaluator(index: str, tmp_path: Path) -> None:
+    for seed, (evaluator, absent) in enumerate(product(EVALUATORS.all(), ("fails", "classical"))):
+        walk(1000 + seed, index, evaluator, absent, 50, tmp_path)
 
 
 def test_eligo_has_documents() -> None:
