@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from os import PathLike
 from threading import get_ident
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 import pyarrow as pa
 
@@ -35,7 +35,9 @@ from eligo.segments.encoding import moving, slices
 from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
 from eligo.stats import Stats, collect
+from eligo.threads import in_order, thread_count
 
+T = TypeVar("T")
 _EVERY: Any = object()  # in place of a rule: all that match
 
 
@@ -297,11 +299,18 @@ class Matcher:
         tags: Iterable[str] | None = None,
         limit: int | None = None,
         on_error: Literal["raise"] = "raise",
+        threads: int | None = None,
     ) -> pa.Table: ...
 
     @overload
     def match_batch(
-        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None, on_error: Literal["collect"]
+        self,
+        events: Any,
+        *,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        on_error: Literal["collect"],
+        threads: int | None = None,
     ) -> tuple[pa.Table, list[Reject]]: ...
 
     @interruptible
@@ -312,6 +321,7 @@ class Matcher:
         tags: Iterable[str] | None = None,
         limit: int | None = None,
         on_error: Literal["raise", "collect"] = "raise",
+        threads: int | None = None,
     ) -> pa.Table | tuple[pa.Table, list[Reject]]:
         """Match many events: an Arrow, pandas or Polars table, or an iterable of dicts.
 
@@ -321,23 +331,31 @@ class Matcher:
         With on_error="raise" the first event that cannot be used raises; with "collect" such events match nothing, and
         the answer is a pair: the table, and a `Reject` for each of them.
 
+        `threads`: how many work at it, one for each processor if not given; the answer is the same. Events are read
+        from an iterable by the calling thread alone, and rules that ask about documents have one thread.
+
         Each event is matched against the rules of one moment. That moment is the same for all events of a batch, unless
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
         most = None if limit is None else whole_number("limit", limit)
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
+        wanted = None if tags is None else tag_names("tags", tags)
+
+        def answer(view: View, events: Any) -> tuple[list[tuple[I64, pa.Array]], list[Reject]]:
+            mine: list[Reject] = []
+            found = (
+                matched_or_rejected(view, events, wanted, most, mine) if collect else view.batch(events, wanted, most)
+            )
+            return list(found), mine
+
         rejects: list[Reject] = []
         numbers, rules = [], []
-        wanted = None if tags is None else tag_names("tags", tags)
-        for view, first, part in self._parts(events):
-            mine: list[Reject] = []
-            with moving(first):
-                for number, ids in (
-                    matched_or_rejected(view, part, wanted, most, mine) if collect else view.batch(part, wanted, most)
-                ):
-                    numbers.append(arrow_of(number + first if first else number))
-                    rules.append(ids)
+        for first, (found, mine) in self._answers(events, answer, thread_count(threads)):
+            for number, ids in found:
+                number += first  # in place: nobody else has it
+                numbers.append(arrow_of(number))
+                rules.append(ids)
             rejects += (Reject(one.row + first, one.id, one.message, one.position) for one in mine)
         kind = self._type_of(rules)
         table = pa.table(
@@ -356,13 +374,18 @@ class Matcher:
             return view.top(event, self._buffer(), tags, whole_number("k", k))
 
     @interruptible
-    def top_batch(self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None) -> pa.Table:
+    def top_batch(
+        self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None, threads: int | None = None
+    ) -> pa.Table:
         """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
         wanted, most = None if tags is None else tag_names("tags", tags), whole_number("k", k)
+
+        def answer(view: View, events: Any) -> list[tuple[I64, pa.Array, F64]]:
+            return list(view.best(events, wanted, most))
+
         found: list[tuple[I64, pa.Array, F64]] = []
-        for view, first, part in self._parts(events):
-            with moving(first):
-                found += ((number + first, ids, weight) for number, ids, weight in view.best(part, wanted, most))
+        for first, best in self._answers(events, answer, thread_count(threads)):
+            found += ((number + first, ids, weight) for number, ids, weight in best)
         kind = self._type_of([ids for _, ids, _ in found])
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
         batches = [
@@ -397,16 +420,21 @@ class Matcher:
         """Not for users: what documents say to a quantifier for an event, and why; within `reading`."""
         return None if self._joins is None else partial(self._joins.explained, event, owner=owner)
 
-    def _parts(self, events: Any) -> Iterator[tuple[View, int, Any]]:
-        """The events, a view to match them with, and the number of the first. Where rules ask about documents, these
-        stand still for some events at a time, and nobody waits for whoever gives them.
+    def _answers(self, events: Any, answer: Callable[[View, Any], T], threads: int) -> Iterator[tuple[int, T]]:
+        """The answer to some events at a time, and the number of the first of them. Where rules ask about documents,
+        these stand still meanwhile; and nobody waits for whoever gives the events.
         """
-        if self._joins is None:
-            yield self.engine.rules.view, 0, events
-            return
-        for first, part in slices(events):
-            with self.reading() as view:
-                yield view, first, part
+        joins, rules = self._joins, self.engine.rules
+        view = rules.view
+
+        def answered(some: tuple[int, Any]) -> tuple[int, T]:
+            first, part = some
+            with moving(first), nullcontext(view) if joins is None else self.reading() as current:
+                return first, answer(current, part)
+
+        if joins is not None:
+            threads = 1
+        yield from in_order(answered, slices(events, threads), threads)
 
     # -- publishing
 

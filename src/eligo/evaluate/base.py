@@ -33,6 +33,7 @@ class Evaluator(ABC):
     summary: ClassVar[str]
     options: ClassVar[Mapping[str, Option]] = {}
     bounds: ClassVar[tuple[str, ...]] = ()
+    has_trees: ClassVar[bool] = True  # False: it makes conjunctions of them
     by_likelihood: ClassVar[bool] = False  # whether `build` asks how often predicates hold
 
     @classmethod

@@ -50,6 +50,7 @@ class Dnf(Interval):
     """Terms that complete their rule alone; see the top of this file."""
 
     name = "dnf"
+    has_trees = False
     summary = "rules expanded to an OR of conjunctions, up to limits.terms of them"
     bounds = ("terms",)
     options: ClassVar[Mapping[str, Option]] = {

@@ -44,6 +44,10 @@ class Index(ABC):
     search_events: ClassVar[Any]
     handle: Any  # its first argument
     options: ClassVar[Mapping[str, Option]] = {}
+    # Whether many events are matched a block at a time (batch/): never, always, or where it pays.
+    blocks: ClassVar[Literal["never", "always", "where it pays"]] = "never"
+    # Whether it leads to each conjunction by its least likely predicate, so that gates (evaluate/gating.py) spare work.
+    by_least_likely: ClassVar[bool] = False
     keeps_rows: ClassVar[bool] = False  # it has all that its conjunctions say: they are not kept beside it
 
     def __init__(self, conjunctions: Conjunctions) -> None:

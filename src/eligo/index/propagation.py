@@ -47,6 +47,7 @@ class Propagation(ArrayIndex):
 
     name = "propagation"
     summary = "conjunctions wait in the cluster of their least likely predicate"
+    by_least_likely = True
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)

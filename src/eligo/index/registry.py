@@ -11,6 +11,7 @@ INDEXES: Registry[Index] = Registry(
     {
         "be-tree": "eligo.index.be_tree.tree:BeTree",
         "be-tree-batch": "eligo.index.be_tree.tree:BeTreeBatch",
+        "bitmap": "eligo.index.bitmap:Bitmap",
         "interval-tree": "eligo.index.stabbing.index:IntervalTree",
         "propagation": "eligo.index.propagation:Propagation",
         "pst-bloom": "eligo.index.ps_tree.pst_bloom:PstBloom",
@@ -24,11 +25,18 @@ INDEXES: Registry[Index] = Registry(
 )
 
 
-# What `auto` takes, and why. A fixed rule: it does not look at the rules.
+# What `auto` takes, and why. It does not look at the rules to choose an index for single events.
 AUTO = "propagation"
-AUTO_REASON = "a fixed choice: looks at few conjunctions where rules have a selective predicate, and builds fast"
+AUTO_REASON = (
+    "for single events a fixed choice: looks at few conjunctions where rules have a selective predicate, and builds "
+    "fast; batches as bitmaps where it pays"
+)
 
 
-def choose(name: str) -> type[Index]:
-    """The index of that name; `auto` is a fixed choice among those registered."""
-    return INDEXES.get(AUTO if name == "auto" else name, "auto")
+def choose(name: str, asked: str = "") -> type[Index]:
+    """The index of that name. `auto`, or what was used where `auto` was asked for, goes another way with batches."""
+    if name == "auto" or (asked == "auto" and name == AUTO):
+        from eligo.index.bitmap import Auto
+
+        return Auto
+    return INDEXES.get(name, "auto")

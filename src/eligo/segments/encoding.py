@@ -16,6 +16,7 @@ from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
 
 _SLICE = 4096  # events at a time: their entries stay in the cache
+_BLOCK = 1024  # of which fewer are not worth a thread
 
 
 def encoded_slices(
@@ -27,12 +28,14 @@ def encoded_slices(
         yield first, part, encoded(part, encoder, first, buffer)
 
 
-def slices(events: Any) -> Iterator[tuple[int, pa.Table | pa.RecordBatch | list[Any]]]:
-    """The events as they come, some at a time, and the number of the first of each slice."""
+def slices(events: Any, threads: int = 1) -> Iterator[tuple[int, pa.Table | pa.RecordBatch | list[Any]]]:
+    """The events as they come, some at a time, and the number of the first of each slice; for so many threads."""
     found = as_events(events)
     if isinstance(found, pa.Table | pa.RecordBatch):
-        for first in range(0, found.num_rows, _SLICE):
-            yield first, found.slice(first, _SLICE)
+        # So many that each thread has some, and no fewer than a block of events.
+        size = max(_BLOCK, min(_SLICE, -(-found.num_rows // (threads * _BLOCK)) * _BLOCK))
+        for first in range(0, found.num_rows, size):
+            yield first, found.slice(first, size)
         return
     left = iter(found)
     first = 0

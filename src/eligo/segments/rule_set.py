@@ -285,7 +285,7 @@ class RuleSet(Rules):
         for segment in sealed:
             for name, array in segment.arrays().items():
                 sizes[name] = sizes.get(name, 0) + array.nbytes
-            for name, value in (*segment.index.notes().items(), *segment.evaluator.notes().items()):
+            for name, value in {**segment.index.notes(), **segment.evaluator.notes(), **segment.blocks.notes()}.items():
                 notes[name] = notes[name] + value if name in notes and isinstance(value, int) else value
         sizes["alive"] = sum(mask.nbytes for mask in view.alive)
         live = [part for part in view.segments if isinstance(part, LivePart)]

@@ -21,10 +21,12 @@ from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
+from eligo.evaluate.gating import gate
 from eligo.index.base import Index
 from eligo.index.selectivity import likelihood
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.options import Value, own
+from eligo.segments.blocks import Blocks
 from eligo.segments.rule_table import RuleTable, join_rule_tables
 from eligo.segments.sample import Sample, rank_by
 from eligo.segments.statistics import Statistics
@@ -60,6 +62,7 @@ class Segment:
     index: Index
     evaluator: Evaluator
     facts: Facts
+    blocks: Blocks = field(default_factory=Blocks)
     _scratches: deque[tuple[Any, Any]] = field(default_factory=deque)
 
     def __len__(self) -> int:
@@ -88,6 +91,10 @@ class Segment:
 
     def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
         """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending."""
+        if self.index.blocks != "never":
+            engine = self.blocks.engine(self, events.events)
+            if engine is not None:
+                return engine.match(events, allowed)
         scratch = self._scratch()
         counts = np.zeros(events.events + 1, np.int64)
         pieces: list[I32] = []
@@ -113,7 +120,7 @@ class Segment:
         total = np.zeros(2, np.int64)
         for scratch, _ in list(self._scratches):
             total += scratch.counters[:2]
-        return total
+        return total + self.blocks.counters()
 
     @property
     def text_attributes(self) -> list[int]:
@@ -142,6 +149,7 @@ class Segment:
             ("facts", self.facts.arrays()),
             ("index", self.index.arrays()),
             ("evaluator", self.evaluator.arrays()),
+            ("blocks", self.blocks.arrays),
         )
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
@@ -166,6 +174,8 @@ class Recipe:
         return self.evaluator.settings(self.limits, self.options)
 
     def build(self, table: RuleTable, compiled: Compiled) -> Segment:
+        if self.index.by_least_likely and self.evaluator.has_trees:
+            compiled = gate(compiled)
         arranged = self.evaluator.arrange(compiled, **self.settings)
         return self._indexed(table, *build_conjunctions(arranged, self.strings, len(self.attributes)))
 
@@ -218,7 +228,8 @@ def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
         conjunctions = restore_conjunctions(part("spaces/"), compiled, recipe.strings, len(recipe.attributes))
         index = recipe.index.restore(conjunctions, part("index/"))
     evaluator = recipe.evaluator.restore(compiled, part("evaluator/"))
-    return Segment(RuleTable(**part("rules/")), compiled, conjunctions, index, evaluator, facts)
+    table, blocks = RuleTable(**part("rules/")), Blocks(part("blocks/"))
+    return Segment(table, compiled, conjunctions, index, evaluator, facts, blocks)
 
 
 def with_tables(segment: Segment, recipe: Recipe) -> Segment:

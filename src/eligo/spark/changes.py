@@ -92,7 +92,7 @@ class _Changes:
         assert isinstance(rules, RuleSet)
         self.rules = rules
         # Deltas have the index that the shards have, whatever `auto` would choose today.
-        rules.recipe.index = choose_index(self.content.index_used)
+        rules.recipe.index = choose_index(self.content.index_used, self.content.index)
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
         rules.forgets = False  # versions share numbers

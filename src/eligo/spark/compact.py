@@ -107,7 +107,7 @@ def compact(path: str, version: int, folder: str, first: float, stop: float) -> 
     before = rules.recipe
     recipe = replace(
         before,
-        index=choose_index(content.index_used),
+        index=choose_index(content.index_used, content.index),
         attributes=Attributes(tables.attributes),
         strings=Strings((strings["data"], strings["offsets"], strings["slots"])),
     )

@@ -212,7 +212,9 @@ def reindex(path: str, version: int, folder: str, table: TableFile, number: int)
     rules, part = opened.engine.rules, opened.content.parts[number]
     segment = rules.view.segments[number]  # type: ignore[attr-defined]
     statistics = read_statistics(Path(folder) / table.file, table, rules.recipe.attributes, rules.recipe.strings)
-    recipe = replace(rules.recipe, index=choose_index(opened.content.index_used), sample=statistics)
+    recipe = replace(
+        rules.recipe, index=choose_index(opened.content.index_used, opened.content.index), sample=statistics
+    )
     better = recipe.reindexed(segment)
     written = write_arrays(Path(folder), "segment", better.arrays())
     return msgspec.json.encode(msgspec.structs.replace(part, segment=written)).decode()

@@ -124,7 +124,7 @@ def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[in
         rules = _rules_of(engine, content)
         strings = _mapped(directory, content.strings, verify)
         rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
-        recipe = replace(rules.recipe, index=choose_index(content.index_used))
+        recipe = replace(rules.recipe, index=choose_index(content.index_used, content.index))
         with _lock:
             texts = _texts_of(directory, content, verify)
             segments = [_segment(directory, content, part, recipe, texts, verify) for part in parts]
@@ -152,7 +152,7 @@ def _rules_of(engine: Engine, content: Content) -> RuleSet:
     """The engine's rules, in segments also where its index would change in place."""
     rules = engine.rules
     if not isinstance(rules, RuleSet):
-        index, evaluator = choose_index(content.index_used), rules.recipe.evaluator
+        index, evaluator = choose_index(content.index_used, content.index), rules.recipe.evaluator
         rules = RuleSet(index, evaluator, content.absent, content.multi, content.limits, engine.options)
         engine.take(rules)
     return rules

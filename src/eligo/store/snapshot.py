@@ -299,7 +299,7 @@ def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engi
             rules.restore(shards[0])
         else:
             # The index that was built, whatever `auto` would choose today.
-            saved = replace(rules.recipe, index=choose_index(content.index_used))
+            saved = replace(rules.recipe, index=choose_index(content.index_used, content.index))
             cast(RuleSet, rules).restore([restore_segment(arrays, saved) for arrays in shards])
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
@@ -313,7 +313,7 @@ def _rules_of(engine: Engine, content: Content) -> Rules:
     if engine.rules.kind != content.kind:
         evaluator = engine.rules.recipe.evaluator
         kind = LivingSet if content.kind == "living" else RuleSet
-        index = choose_index(content.index_used)
+        index = choose_index(content.index_used, content.index)
         engine.take(kind(index, evaluator, content.absent, content.multi, content.limits, engine.options))
     return engine.rules
 

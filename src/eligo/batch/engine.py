@@ -1,0 +1,69 @@
+"""The batch engine of one segment: the rules that each of many events satisfies, a block of events at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from eligo.batch.block import new_block
+from eligo.batch.layout import LAYOUT_ARRAYS, build_layout, make_layout
+from eligo.batch.search import match_block, new_scratch
+from eligo.batch.words import EVENTS
+from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
+from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer
+
+
+class BatchEngine:
+    """Rules as `layout.py` draws them. Never changed; any number of threads may match."""
+
+    def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
+        self._conjunctions, self._arrays = conjunctions, arrays
+        self._handle = make_layout(
+            conjunctions.space_handle, conjunctions.predicate_handle, *(arrays[name] for name in LAYOUT_ARRAYS)
+        )
+        self.events = 0  # matched so far
+        self._scratches: deque[tuple[Any, Any, I64]] = deque()  # each for one thread at a time
+
+    @staticmethod
+    def layout(
+        compiled: Compiled, conjunctions: Conjunctions, rank: I64 | None = None, chance: F64 | None = None
+    ) -> Arrays:
+        """The arrays for the rules of a segment; `rank` and `chance` as `build_layout` has them."""
+        return build_layout(compiled, conjunctions, rank, chance)
+
+    def match(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
+        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending."""
+        block, scratch, _ = memory = self._scratch()
+        ends = np.zeros(events.events + 1, np.int64)
+        found: I32 = np.zeros(0, np.int32)
+        for first in range(0, events.events, EVENTS):
+            count = min(EVENTS, events.events - first)
+            found = match_block(self._handle, events.handle, first, count, block, scratch, allowed, ends)
+        found = found.copy()
+        self._scratches.append(memory)
+        self.events += events.events
+        return ends, found
+
+    def arrays(self) -> Arrays:
+        return self._arrays
+
+    def counters(self) -> I64:
+        """Rows looked at, predicates evaluated, and rows that would be looked at if each event were alone; of what is
+        not under way.
+        """
+        return sum((counters for _, _, counters in list(self._scratches)), np.zeros(3, np.int64))
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether rules are more than conjunctions."""
+        return len(self._arrays["code"]) > 0
+
+    def _scratch(self) -> tuple[Any, Any, I64]:
+        try:
+            return self._scratches.pop()
+        except IndexError:
+            counters = np.zeros(3, np.int64)
+            return new_block(self._conjunctions, self._arrays["starts"]), new_scratch(self._arrays, counters), counters

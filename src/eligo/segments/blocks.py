@@ -1,0 +1,80 @@
+"""Whether a segment matches batches in blocks (batch/), and the engine that does.
+
+With `bitmap` it always does. With `auto` it does where that pays. The engine is built when as many events have come in
+batches as make their matching about as dear as building it, so that nobody pays more than twice. Then it counts, in its
+first batches, how many events have a row of it in common: where nearly every row is looked at for one event alone,
+there is nothing to share, and the index is faster. Both are counts, not times: the same rules and events lead to the
+same choice.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eligo.compile.compiled import I64, Arrays
+
+if TYPE_CHECKING:
+    from eligo.batch.engine import BatchEngine
+    from eligo.segments.segment import Segment
+
+WORTH = 1024  # events of batches that pay for the engine
+TRIED = 2048  # events after which it is known whether it pays
+SHARED = 2.0  # events that have a row in common, on average, where it does
+
+
+class Blocks:
+    """The engine of a segment, made when it is needed from `arrays`, or from the segment if there are none."""
+
+    def __init__(self, arrays: Arrays | None = None) -> None:
+        self.arrays: Arrays = arrays or {}
+        self._engine: BatchEngine | None = None
+        self._events = 0
+        self._shared: float | None = None  # events that have a row in common, once that is known
+        self._building = threading.Lock()
+
+    def engine(self, segment: Segment, events: int) -> BatchEngine | None:
+        """The engine for a batch of so many events, or None: the index is to be used."""
+        always = segment.index.blocks == "always"
+        self._events += events
+        if not always and (self._events < WORTH or (self._shared is not None and self._shared < SHARED)):
+            return None
+        if self._engine is None and not self._build(segment):
+            return None  # another thread is at it
+        engine = self._engine
+        if not always and self._shared is None and engine is not None and engine.events >= TRIED:
+            alone, together = engine.counters()[[2, 0]].tolist()
+            self._shared = np.inf if engine.has_trees else alone / max(1, together)
+        return engine
+
+    def build(self, segment: Segment) -> None:
+        """Have the engine's arrays, for those who save them."""
+        if segment.index.blocks != "never":
+            self._build(segment)
+
+    def _build(self, segment: Segment) -> bool:
+        from eligo.batch.engine import BatchEngine
+
+        if not self._building.acquire(blocking=False):
+            return False
+        try:
+            if self._engine is None:
+                assert segment.conjunctions is not None, "an index that keeps rows has no blocks"
+                if not self.arrays:
+                    self.arrays = BatchEngine.layout(segment.compiled, segment.conjunctions)
+                self._engine = BatchEngine(segment.conjunctions, self.arrays)
+        finally:
+            self._building.release()
+        return True
+
+    def counters(self) -> I64:
+        """Candidates and predicate evaluations."""
+        return np.zeros(2, np.int64) if self._engine is None else self._engine.counters()[:2]
+
+    def notes(self) -> dict[str, object]:
+        """What `stats` should say."""
+        if self._engine is None:
+            return {}
+        return {"segments matched in blocks": int(self._shared is None or self._shared >= SHARED)}

@@ -1,0 +1,146 @@
+"""Batches as bitmaps: the same answers as one event after another, whatever the batch."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import eligo
+from eligo import Between, OneOf
+from eligo.batch.words import EVENTS
+from eligo.segments import blocks
+
+
+def rule_texts(count: int, seed: int = 1) -> list[str]:
+    """Rules of all shapes: conjunctions, trees, shared trees, lists, patterns, absence, several values."""
+    r = random.Random(seed)
+
+    def predicate() -> str:
+        name, value = f"a{r.randrange(6)}", r.randrange(9)
+        return r.choice(
+            [
+                f"{name} = {value}",
+                f"{name} != {value}",
+                f"{name} between {value} and {value + r.randrange(4)}",
+                f"{name} in ({value}, {r.randrange(9)}, {r.randrange(9)})",
+                f"{name} not in ({value}, {r.randrange(9)})",
+                f"{name} is null",
+                f"{name} is not null",
+                f"s like '%{r.choice('xyz')}%{r.choice('xyz')}'",
+                f"not s like '{r.choice('xyz')}%'",
+                f"s >= '{r.choice('xyz')}'",
+                f"tags contains any ('t{r.randrange(5)}')",
+                f"not tags contains any ('t{r.randrange(5)}')",
+            ]
+        )
+
+    common = [f"({predicate()} and ({predicate()} or {predicate()}))" for _ in range(5)]
+
+    def tree(depth: int) -> str:
+        if depth == 0:
+            return r.choice([predicate(), f"{predicate()} and {predicate()}", r.choice(common)])
+        return "(" + f" {r.choice(['and', 'or'])} ".join(tree(depth - 1) for _ in range(r.randint(2, 3))) + ")"
+
+    return [tree(r.choice((0, 0, 1, 2))) for _ in range(count)]
+
+
+def event(r: random.Random, ranges: bool) -> dict[str, Any]:
+    made: dict[str, Any] = {f"a{i}": r.randrange(10) for i in range(6) if r.random() < 0.7}
+    if r.random() < 0.8:
+        made["s"] = "".join(r.choices("xyz", k=r.randrange(4)))
+    if r.random() < 0.7:
+        made["tags"] = [f"t{r.randrange(5)}" for _ in range(r.randrange(4))]
+    if ranges and r.random() < 0.3:
+        made["a0"] = r.choice([Between(2, 5), OneOf(1, 7)])
+    return made
+
+
+def pairs(table: pa.Table) -> list[tuple[int, int]]:
+    return list(zip(table["event"].to_pylist(), table["rule"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("absent", ["fails", "classical"])
+@pytest.mark.parametrize("evaluator", ["interval", "shared", "dnf"])
+def test_batches_of_every_size(absent: Any, evaluator: str) -> None:
+    m = eligo.Matcher("bitmap", evaluator, absent)
+    m.add_many((i, text, i % 5, ["even"] if i % 2 == 0 else ["odd"]) for i, text in enumerate(rule_texts(300)))
+    r = random.Random(2)
+    events = [event(r, ranges=True) for _ in range(2 * EVENTS + 1)]
+    alone = [m.match(one) for one in events]
+    for size in (0, 1, 63, 64, 65, EVENTS - 1, EVENTS, EVENTS + 1, 2 * EVENTS + 1):
+        found = pairs(m.match_batch(events[:size]))
+        assert found == [(i, rule) for i in range(size) for rule in alone[i]]
+    for rule in range(0, 300, 7):
+        m.remove(rule)
+    found = pairs(m.match_batch(events, tags=["even"], limit=2))
+    assert found == [(i, rule) for i, one in enumerate(events) for rule in m.match(one, tags=["even"], limit=2)]
+    best = m.top_batch(events[:200], 3)
+    rows = list(zip(*(best[name].to_pylist() for name in ("event", "rule", "weight")), strict=True))
+    assert rows == [(i, *pair) for i, one in enumerate(events[:200]) for pair in m.top(one, 3)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_any_number_of_threads(threads: int) -> None:
+    m = eligo.Matcher("bitmap")
+    m.add_many(enumerate(rule_texts(200, seed=3)))
+    r = random.Random(4)
+    events = [event(r, ranges=False) for _ in range(9000)]
+    expected = m.match_batch(events, threads=1)
+    assert m.match_batch(iter(events), threads=threads).equals(expected)
+    table = pa.table(
+        {name: [one.get(name) for one in events] for name in ("a0", "a1", "a2", "a3", "a4", "a5", "s", "tags")}
+    )
+    assert pairs(m.match_batch(table, threads=threads)) == pairs(expected)
+    events[5000] = {"a0": object()}
+    with pytest.raises(eligo.EventError, match="event 5000"):
+        m.match_batch(events, threads=threads)
+    found, rejects = m.match_batch(events, threads=threads, on_error="collect")
+    assert [reject.row for reject in rejects] == [5000]
+    assert pairs(found) == [pair for pair in pairs(expected) if pair[0] != 5000]
+
+
+def test_threads_are_counted() -> None:
+    with pytest.raises(eligo.OptionError, match="threads"):
+        eligo.Matcher().match_batch([], threads=0)
+
+
+def test_what_a_snapshot_has(tmp_path: Path) -> None:
+    m = eligo.Matcher("bitmap")
+    m.add_many(enumerate(rule_texts(200)))
+    r = random.Random(5)
+    events = [event(r, ranges=False) for _ in range(100)]
+    expected = m.match_batch(events)
+    m.save(tmp_path / "rules")
+    opened = eligo.open(tmp_path / "rules")
+    assert opened.engine.rules.view.segments[0].blocks.arrays  # type: ignore[attr-defined]
+    assert opened.match_batch(events).equals(expected)
+    assert opened.match_batch(events[:1]).equals(expected.filter(pa.array(np.array(expected["event"]) == 0)))
+
+
+def test_auto_builds_when_it_pays(tmp_path: Path) -> None:
+    m = eligo.Matcher()
+    m.add_many((i, f"a = {i % 50} and b > {i % 7}") for i in range(500))
+    events = [{"a": i % 50, "b": i % 9} for i in range(blocks.WORTH)]
+    few = m.match_batch(events[:100])
+    assert "segments matched in blocks" not in m.stats().notes
+    assert m.match_batch(events).slice(0, few.num_rows).equals(few)
+    assert m.stats().notes["segments matched in blocks"] == 1
+    m.save(tmp_path / "rules")
+    opened = eligo.open(tmp_path / "rules")
+    assert opened.match_batch(events).equals(m.match_batch(events))
+    assert opened.stats().notes["segments matched in blocks"] == 1
+
+
+def test_auto_leaves_events_that_share_nothing_to_the_index() -> None:
+    m = eligo.Matcher()
+    m.add_many((i, f"a = {i} and b = {i}") for i in range(8000))
+    events = [{"a": i, "b": i} for i in range(8000)]
+    expected = [(i, i) for i in range(8000)]
+    for _ in range(3):
+        assert pairs(m.match_batch(events, threads=1)) == expected
+    assert m.stats().notes["segments matched in blocks"] == 0
