@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from os import PathLike
 from threading import get_ident
@@ -18,6 +18,7 @@ from eligo.arguments import directory_path, flag, one_of, plain_id, shown, tag_n
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
+from eligo.compile.json_texts import JsonEvents, decoded_event, text_bytes
 from eligo.documents import Documents
 from eligo.documents.columns import rows_of
 from eligo.documents.delivery import Delivered, Delivery, DeliveryFailure
@@ -35,6 +36,15 @@ from eligo.segments.encoding import moving, slices
 from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
 from eligo.stats import Stats, collect
+
+
+@cache
+def _json_events() -> Any:
+    """What reads JSON, with its kernels, which few need."""
+    from eligo.compile import json_events
+
+    return json_events
+
 
 _EVERY: Any = object()  # in place of a rule: all that match
 
@@ -289,6 +299,24 @@ class Matcher:
         except SystemError as error:
             raise interrupt_within(error) from None
 
+    def match_json(
+        self, event: bytes | str, *, tags: Iterable[str] | None = None, limit: int | None = None
+    ) -> list[RuleId]:
+        """The same for an event that is a JSON text, an object: what `match` says of it decoded, and as `msgspec` does.
+
+        The text is checked, but only what rules name is read, and no dict is made of it.
+        """
+        json = _json_events()
+        raw = event if type(event) is bytes else text_bytes(event)
+        if self._joins is not None or limit == 0:
+            return self.match(decoded_event(raw), tags=tags, limit=limit)
+        if limit is not None:
+            limit = whole_number("limit", limit)
+        try:
+            return self.engine.rules.view.ids(raw, self._buffer(), tags, limit, json.encode_json)
+        except SystemError as error:
+            raise interrupt_within(error) from None
+
     @overload
     def match_batch(
         self,
@@ -325,12 +353,51 @@ class Matcher:
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
+        return self._matched(self._parts(events), tags, limit, on_error)
+
+    @overload
+    def match_ndjson(
+        self,
+        source: Any,
+        *,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        on_error: Literal["raise"] = "raise",
+    ) -> pa.Table: ...
+
+    @overload
+    def match_ndjson(
+        self, source: Any, *, tags: Iterable[str] | None = None, limit: int | None = None, on_error: Literal["collect"]
+    ) -> tuple[pa.Table, list[Reject]]: ...
+
+    @interruptible
+    def match_ndjson(
+        self,
+        source: Any,
+        *,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        on_error: Literal["raise", "collect"] = "raise",
+    ) -> pa.Table | tuple[pa.Table, list[Reject]]:
+        """Match many events that are JSON texts, without a Python object for any of them: the answer of `match_batch`.
+
+        `source`: NDJSON, a text in each line, as bytes, a path or a file that is open in binary mode; or an Arrow
+        column of strings or binary values, each a text. Lines with nothing but blanks are not counted.
+        """
+        from eligo.compile.ndjson import json_blocks
+
+        return self._matched(self._json_parts(json_blocks(source)), tags, limit, on_error)
+
+    def _matched(
+        self, parts: Iterable[tuple[View, int, Any]], tags: Iterable[str] | None, limit: int | None, on_error: str
+    ) -> pa.Table | tuple[pa.Table, list[Reject]]:
+        """The matches of many events, in parts as `_parts` gives them."""
         most = None if limit is None else whole_number("limit", limit)
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
         rejects: list[Reject] = []
         numbers, rules = [], []
         wanted = None if tags is None else tag_names("tags", tags)
-        for view, first, part in self._parts(events):
+        for view, first, part in parts:
             mine: list[Reject] = []
             with moving(first):
                 for number, ids in (
@@ -407,6 +474,16 @@ class Matcher:
         for first, part in slices(events):
             with self.reading() as view:
                 yield view, first, part
+
+    def _json_parts(self, blocks: Iterable[JsonEvents]) -> Iterator[tuple[View, int, Any]]:
+        """The same of events that come in blocks; all of them are matched with one view, as those of a table are."""
+        view, number = self.engine.rules.view, 0
+        for block in blocks:
+            if self._joins is None:
+                yield view, number, block
+            else:
+                yield from ((view, number + first, part) for view, first, part in self._parts(block))
+            number += len(block)
 
     # -- publishing
 

@@ -15,7 +15,7 @@ from eligo.compile.compiled import I64
 from eligo.compile.unusable import UnusableValuesError
 from eligo.errors import EventError
 from eligo.rule import Reject
-from eligo.segments.encoding import slices
+from eligo.segments.encoding import between, slices
 from eligo.segments.rules import View
 
 _NAMED = re.compile(r"event (\d+): ", re.ASCII)
@@ -38,14 +38,14 @@ def matched_or_rejected(
             except EventError as error:
                 rows, why = _at_fault(error)
                 rejects.extend(Reject(int(numbers[row]), None, why) for row in rows)
-                if isinstance(left, list):  # all before the one that is named can be used
-                    found = list(view.batch(left[: rows[0]], wanted, limit))
-                    yield from ((numbers[number], ids) for number, ids in found)
-                    numbers, left = numbers[rows[0] + 1 :], left[rows[0] + 1 :]
-                else:
+                if isinstance(left, pa.Table | pa.RecordBatch):
                     good = np.ones(len(left), np.bool_)
                     good[rows] = False
                     numbers, left = numbers[good], left.filter(arrow_of(good))
+                else:  # all before the one that is named can be used
+                    found = list(view.batch(between(left, 0, rows[0]), wanted, limit))
+                    yield from ((numbers[number], ids) for number, ids in found)
+                    numbers, left = numbers[rows[0] + 1 :], between(left, rows[0] + 1)
                 continue
             yield from ((numbers[number], ids) for number, ids in found)
             break
