@@ -56,7 +56,10 @@ def encode_json(encoder: Encoder, event: bytes, buffer: EventBuffer) -> None:
 
 def encode_json_batch(events: JsonEvents, encoder: Encoder, buffer: EventBuffer, first: int) -> None:
     """Put many events into an empty buffer; `first` is the number of the first of them in messages."""
-    data, begin, end = events.data, events.begin, events.end
+    data, begin, end, refused = events.data, events.begin, events.end, events.refused
+    if refused:  # by an encoder that is not the newest any more
+        for number in [number for number in refused if number >= first]:
+            del refused[number]
     buffer.make_event_room(len(events))
     while True:
         ended, at, buffer.count, buffer.texts, buffer.text_end = json_kernels.read_batch(
@@ -69,7 +72,10 @@ def encode_json_batch(events: JsonEvents, encoder: Encoder, buffer: EventBuffer,
             try:
                 encoder.encode(events[at], buffer)
             except EventError as error:
-                raise EventError(f"event {first + at}: {error}") from None
+                if refused is None:
+                    raise EventError(f"event {first + at}: {error}") from None
+                refused[first + at] = str(error)
+                buffer.close_event(buffer.count)
         else:
             _make_room(buffer, ended, int(end[at] - begin[at]))
     buffer.widest = int(np.diff(buffer.offsets[: buffer.events + 1]).max(initial=0))

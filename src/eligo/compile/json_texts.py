@@ -46,10 +46,14 @@ def text_bytes(event: object) -> bytes:
 
 
 class JsonEvents:
-    """Many JSON texts: text i is data[begin[i]:end[i]], of bytes that nobody changes meanwhile."""
+    """Many JSON texts: text i is data[begin[i]:end[i]], of bytes that nobody changes meanwhile.
 
-    def __init__(self, data: U8, begin: I64, end: I64) -> None:
-        self.data, self.begin, self.end = data, begin, end
+    Where there is `refused`, an event that cannot be used does not raise: it is encoded as one without attributes, and
+    the reason is put there under its number. Whoever made it so leaves out what such an event matches.
+    """
+
+    def __init__(self, data: U8, begin: I64, end: I64, refused: dict[int, str] | None = None) -> None:
+        self.data, self.begin, self.end, self.refused = data, begin, end, refused
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -61,4 +65,4 @@ class JsonEvents:
     def slice(self, first: int, count: int | None = None) -> JsonEvents:
         """Some of them, or all from one on."""
         stop = None if count is None else first + count
-        return JsonEvents(self.data, self.begin[first:stop], self.end[first:stop])
+        return JsonEvents(self.data, self.begin[first:stop], self.end[first:stop], self.refused)
