@@ -93,6 +93,28 @@ def trailing_zeros(context, word):
 
 
 @intrinsic
+def leading_zeros(context, word):
+    """How many bits stand before the highest one that is set; the word must not be 0."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctlz(arguments[0], cgutils.true_bit)
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def high_product(context, one, other):
+    """The high 64 bits of a product of 128."""
+
+    def generate(context, builder, signature, arguments):
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(factor, wide) for factor in arguments))
+        return builder.trunc(builder.lshr(product, wide(64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
 def address_of(context, array):
     """Where the items of an array, or the bytes of a bytes object, begin. For helpers that are called often: an array
     that is passed on is counted, and that takes longer than a short loop.

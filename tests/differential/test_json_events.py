@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -15,6 +18,7 @@ import eligo
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_events import encode_json, encode_json_batch
+from eligo.compile.json_numbers import UNSURE, float_bits
 from eligo.compile.json_texts import decoded_event
 from eligo.compile.ndjson import json_blocks, split
 from eligo.errors import EventError
@@ -410,3 +414,66 @@ def test_lines_of_a_file_are_those_of_python(block: int, tmp_path: Path, monkeyp
         ]
         assert found == wanted
         assert len(split(raw, True)[0]) == len(wanted)
+
+
+def test_usual_events_need_no_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    from eligo.compile import json_events, json_texts
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("decoded")
+
+    monkeypatch.setattr(json_events, "decoded_event", refuse)
+    monkeypatch.setattr(json_texts, "decoded_event", refuse)
+    made = matcher()
+    event = {
+        "a": 1, "b": "x", "s": "abc\n\"é", "f": -2.5, "flag": True, "missing": None, "many": ["p", 1, None], "numbers": [],
+        "deep": {"er": "xzy", "other": [[1], {}]}, "é": "tab\t", "unknown": {"a": [1.25e-7, 2**53, -1e100]}, "": "",
+        "price": 0.30000000000000004, "large": 2**62,
+    }  # fmt: skip
+    for text in (
+        json.dumps(event),
+        json.dumps(event, ensure_ascii=False, indent=2),
+        json.dumps(event, separators=(",", ":")),
+    ):
+        assert made.match_json(text) == made.match(event)
+    assert made.match_ndjson(json.dumps(event).encode() * 1).num_rows == len(made.match(event))
+
+
+def test_floats_are_those_that_python_reads() -> None:
+    drawn, unsure = random.Random(1), 0
+    for _ in range(20_000):
+        digits, power = drawn.getrandbits(drawn.choice((10, 53, 54, 60, 63))), drawn.randint(-290, 270)
+        if drawn.random() < 0.3:
+            power = drawn.randint(-30, 30)
+        elif drawn.random() < 0.3:  # right beside the middle between two floats
+            below = drawn.uniform(1, 10)
+            middle = (Fraction(below) + Fraction(math.nextafter(below, 11))) / 2
+            digits, power = int(middle * 10**17) + drawn.randint(-1, 1), -17
+        found = float_bits(np.uint64(digits), power)
+        if found == UNSURE:
+            unsure += 1
+        else:
+            assert found == np.float64(f"{digits}e{power}").view(np.int64), (digits, power)
+    assert unsure < 200
+
+
+def test_rules_come_and_go_between_events() -> None:
+    for index in ("auto", "pst-hash"):
+        made = eligo.Matcher(index)
+        raw = b'{"a":{"b":1,"c":"new"},"l":[1]}'
+        assert made.match_json(raw) == []
+        made.add("one", "a.b = 1")
+        assert made.match_json(raw) == ["one"]
+        made.add("two", "a.c = 'new'")
+        assert made.match_json(raw) == ["one", "two"]
+        made.add("three", "a.c like 'n_w'")
+        assert made.match_json(raw) == ["one", "two", "three"]
+        made.add("single", "l = 1")
+        with pytest.raises(EventError, match="single-valued"):
+            made.match_json(raw)
+        made.add("several", "l contains any (1)")
+        assert made.match_json(raw) == made.match(decoded_event(raw)) == ["one", "two", "three", "single", "several"]
+        made.remove("one")
+        made.add_many([(f"more {n}", f"a.b = {n} or name{n} = 'x{n}'") for n in range(300)])
+        assert made.match_json(raw) == made.match(decoded_event(raw))
+        assert made.match_json(b'{"name299":"x299"}') == ["more 299"]

@@ -31,14 +31,36 @@ class Branches(NamedTuple):
     handle: Any
 
 
-class JsonReader(NamedTuple):
-    """The kernel's argument, and of what state of its parts it is made."""
+class JsonReader:
+    """The kernel's argument, `handle`, and of what state of its parts it is made."""
 
-    encoder: Encoder
-    attributes: int
-    strings: object
-    events: object
-    handle: Any
+    __slots__ = ("attributes", "encoder", "events", "handle", "strings")
+
+    def __init__(self, encoder: Encoder, buffer: EventBuffer) -> None:
+        self.encoder, self.events = encoder, buffer.handle
+        # First the state of the strings: a table that is newer has all that this one has.
+        self.strings, table = encoder.strings.state, encoder.strings.table()
+        branches = _branches(encoder.attributes)
+        self.attributes = branches.attributes
+        flags = np.zeros(len(branches.nodes) + 1, np.uint8)
+        for name, special in encoder.special.items():
+            node = branches.nodes.get(name)
+            if node is not None:
+                flags[node] = special
+        seen, stack = np.zeros(len(flags), np.int64), np.zeros(json_kernels.DEPTH, np.int64)
+        clock, begin, end = np.zeros((3, 1), np.int64)
+        self.handle = json_kernels.make_json_reader(
+            branches.handle, flags, *table, self.events, seen, clock, stack, begin, end
+        )
+
+    def is_for(self, encoder: Encoder, buffer: EventBuffer) -> bool:
+        """Whether it reads what rules name now, into the buffer as it is now."""
+        return (
+            self.encoder is encoder
+            and self.events is buffer.handle
+            and self.strings is encoder.strings.state
+            and self.attributes == len(encoder.metas)
+        )
 
 
 def encode_json(encoder: Encoder, event: bytes, buffer: EventBuffer) -> None:
@@ -91,30 +113,9 @@ def _make_room(buffer: EventBuffer, ended: int, size: int) -> None:
 def _reader(encoder: Encoder, buffer: EventBuffer) -> Any:
     """The kernel's argument for an encoder and a buffer as they are now."""
     reader: JsonReader | None = buffer.json
-    strings, events = encoder.strings.state, buffer.handle
-    if (
-        reader is None
-        or reader.encoder is not encoder
-        or reader.strings is not strings
-        or reader.attributes != len(encoder.metas)
-        or reader.events is not events
-    ):
-        reader = buffer.json = _new_reader(encoder, strings, events)
+    if reader is None or not reader.is_for(encoder, buffer):
+        reader = buffer.json = JsonReader(encoder, buffer)
     return reader.handle
-
-
-def _new_reader(encoder: Encoder, strings: object, events: object) -> JsonReader:
-    # The strings first: somebody may be adding rules, and their strings need not be found, but those of `strings`.
-    table, branches = encoder.strings.table(), _branches(encoder.attributes)
-    flags = np.zeros(len(branches.nodes) + 1, np.uint8)
-    for name, special in encoder.special.items():
-        node = branches.nodes.get(name)
-        if node is not None:
-            flags[node] = special
-    seen = np.zeros(len(flags), np.int64)
-    stack, one = np.zeros(json_kernels.DEPTH, np.int64), np.zeros((3, 1), np.int64)
-    made = json_kernels.make_json_reader(branches.handle, flags, *table, events, seen, one[0], stack, one[1], one[2])
-    return JsonReader(encoder, branches.attributes, strings, events, made)
 
 
 def _branches(attributes: Attributes) -> Branches:
@@ -148,5 +149,6 @@ def _new_branches(metas: dict[str, int]) -> Branches:
     data = np.frombuffer(bytes(names), np.uint8)
     words = np.array(branches, np.int64).ravel()
     slots = np.zeros(max(16, 1 << (_SPARSE * len(branches)).bit_length()), np.int32)
-    json_kernels.enter_branches(data, words, slots)
-    return Branches(len(metas), nodes, json_kernels.make_json_names(data, words, slots, node_meta))
+    filters = np.zeros(len(node_meta), np.uint64)
+    json_kernels.enter_branches(data, words, slots, filters)
+    return Branches(len(metas), nodes, json_kernels.make_json_names(data, words, slots, node_meta, filters))

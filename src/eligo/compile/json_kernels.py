@@ -6,6 +6,8 @@
     branch b      words 5b … of `branches`: a hash; the node that it starts from; where its key begins in `names`, and
                   the length of the key; the node that it leads to
     slots         a power of two of them: branch + 1, or 0 for free; linear probing from the hash
+    node_filter   64 bits, those that are set by the keys of the node's branches (`filter_bit`): most other keys have
+                  another bit, and need not be looked for
 
 The dotted name `a.b` has a branch from `a` by the key `b`, and one from the event by the key `a.b`: JSON may have it
 either way. A node that an event comes to twice makes the event odd, and so does all that an encoder would refuse.
@@ -20,9 +22,10 @@ from typing import Final
 
 import numpy as np
 
-from eligo.compile.codes import BOOLEAN, NO_VALUE, OBJECT, STRING
+from eligo.compile.codes import BOOLEAN, INTEGER, NO_VALUE, OBJECT, RAW_FLOAT, STRING
 from eligo.compile.codes import TEXT as TEXT_ENTRY
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT
+from eligo.compile.json_numbers import UNSURE, float_bits, number_end
 from eligo.compile.json_words import (
     BEGINS,
     CLOSES,
@@ -33,9 +36,8 @@ from eligo.compile.json_words import (
     ODD,
     OPENS,
     QUOTE,
-    ROUGH,
     after_blanks,
-    number_end,
+    plain_end,
     string_end,
     unescape,
     word_end,
@@ -56,7 +58,7 @@ _LIST: Final = -2
 _VALUES: Final = -3  # a list whose elements are values of an attribute
 _NOTHING: Final = -1  # the node of what no rule names
 
-make_json_names = handle("JsonNames", ("names", "branches", "slots", "node_meta"))
+make_json_names = handle("JsonNames", ("names", "branches", "slots", "node_meta", "node_filter"))
 # `seen` has the number of the event that last came to each node, `clock` the number of the last event.
 make_json_reader = handle(
     "JsonReader",
@@ -96,14 +98,24 @@ def key_hash(parent, data, at, stop, size):
     return hashed ^ hashed >> np.uint64(32)
 
 
+@inline
+def filter_bit(data, first, stop):
+    """The bit that a key sets, by its length and its first and last byte."""
+    if first == stop:
+        return np.uint64(1)
+    sum = 3 * np.int64(byte_at(data, first)) + 5 * np.int64(byte_at(data, stop - 1)) + 7 * (stop - first)
+    return np.uint64(1) << np.uint64(sum & 63)
+
+
 @kernel
-def enter_branches(names, branches, slots):
-    """Computes the hashes of branches, all different, and enters them into the slots."""
+def enter_branches(names, branches, slots, filters):
+    """Computes the hashes of branches, all different, and enters them into the slots and filters."""
     mask = np.uint64(len(slots) - 1)
     for b in range(len(branches) // 5):
         begin = branches[5 * b + 2]
         hashed = key_hash(branches[5 * b + 1], address_of(names), begin, begin + branches[5 * b + 3], len(names))
         branches[5 * b] = np.int64(hashed)
+        filters[branches[5 * b + 1]] |= filter_bit(address_of(names), begin, begin + branches[5 * b + 3])
         at = hashed & mask
         while slots[at] != 0:
             at = (at + np.uint64(1)) & mask
@@ -142,7 +154,8 @@ def read_events(r, data, begins, ends, first, count, texts, text_end):
     table, e, whole = r.table, r.events, address_of(data)
     size, last = len(data), len(data) - 31  # from the last place on no 32 bytes can be read at once
     names, branches, slots = address_of(table.names), address_of(table.branches), address_of(table.slots)
-    slot_count, node_meta, node_flags, seen, stack = len(table.slots), table.node_meta, r.node_flags, r.seen, r.stack
+    slot_count, node_meta, node_filter = len(table.slots), table.node_meta, table.node_filter
+    node_flags, seen, stack = r.node_flags, r.seen, r.stack
     string_data, string_begin = address_of(r.string_data), address_of(r.string_begin)
     string_stop, string_slots, string_count = address_of(r.string_end), address_of(r.string_slots), len(r.string_slots)
     offsets, metas, keys, text_number = e.offsets, e.meta, e.key, e.text_number
@@ -169,12 +182,15 @@ def read_events(r, data, begins, ends, first, count, texts, text_end):
                     if at >= end or byte_at(whole, at) != QUOTE:
                         return IS_ODD, i, count, texts, text_end
                     start = at + 1
-                    at, escaped = string_end(whole, start, end, last)
+                    at, escaped = plain_end(whole, start, end, last), False
                     if at == ODD:
-                        return IS_ODD, i, count, texts, text_end
+                        at, escaped = string_end(whole, start, end, last)
+                        if at == ODD:
+                            return IS_ODD, i, count, texts, text_end
                     if here >= 0:
                         if not escaped:
-                            node = find_node(names, branches, slots, slot_count, here, whole, start, at, size)
+                            if node_filter[here] & filter_bit(whole, start, at) != np.uint64(0):
+                                node = find_node(names, branches, slots, slot_count, here, whole, start, at, size)
                         else:
                             if used + at - start > text_size:
                                 return NO_TEXTS, i, count, texts, text_end
@@ -202,9 +218,11 @@ def read_events(r, data, begins, ends, first, count, texts, text_end):
                 byte = byte_at(whole, at)
                 if byte == QUOTE:
                     start = at + 1
-                    at, escaped = string_end(whole, start, end, last)
+                    at, escaped = plain_end(whole, start, end, last), False
                     if at == ODD:
-                        return IS_ODD, i, count, texts, text_end
+                        at, escaped = string_end(whole, start, end, last)
+                        if at == ODD:
+                            return IS_ODD, i, count, texts, text_end
                     if meta >= 0:
                         source, stop = whole, at
                         if escaped or flags & (TEXT | PATTERN) != 0:
@@ -227,10 +245,15 @@ def read_events(r, data, begins, ends, first, count, texts, text_end):
                         n += 1
                     at += 1
                 elif byte == MINUS or 48 <= byte <= 57:
-                    at, kind, key = number_end(whole, at, end)
-                    if at == ODD or (kind == ROUGH and meta >= 0):
+                    at, kind, digits, power = number_end(whole, at, end, size)
+                    if at == ODD:
                         return IS_ODD, i, count, texts, text_end
                     if meta >= 0:
+                        key = np.int64(digits) if kind == INTEGER else float_bits(digits, power)
+                        if kind == RAW_FLOAT and key == UNSURE:
+                            return IS_ODD, i, count, texts, text_end
+                        if byte == MINUS:
+                            key = -key if kind == INTEGER else key | np.int64(-(1 << 63))
                         metas[n], keys[n] = meta + kind, key
                         n += 1
                 elif byte in (OPENS, BEGINS):

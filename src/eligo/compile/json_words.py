@@ -1,4 +1,5 @@
-"""The words of a JSON text, read by kernels: strings, numbers, and the blanks between them.
+"""The words of a JSON text, read by kernels: strings, literals, and the blanks between them; numbers are in
+json_numbers.py.
 
 Every function gets the address of the bytes (an array that is passed on would be counted at each call), a place, and
 the end of the text. What is not certainly the JSON of RFC 8259, or is a number that a decoder might refuse, is ODD:
@@ -12,15 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from eligo.compile.codes import INTEGER, RAW_FLOAT
-from eligo.jit import bits_of, byte_at, inline, put_byte, string_stops, trailing_zeros
+from eligo.jit import byte_at, inline, put_byte, string_stops, trailing_zeros
 
 ODD: Final = -1  # in place of a place
-ROUGH: Final = 0  # kind of a number that is valid, and whose float is not exactly known
-_DIGITS: Final = 19  # that fit 64 bits
-_LARGEST: Final = 290  # decimal exponent of a number that is a float for certain
-_POWERS: Final = np.array([10.0**n for n in range(23)])  # exact
-QUOTE, BACKSLASH, COMMA, COLON, POINT, MINUS, PLUS = (np.uint8(ord(c)) for c in '"\\,:.-+')
+QUOTE, BACKSLASH, COMMA, COLON, MINUS = (np.uint8(ord(c)) for c in '"\\,:-')
 OPENS, CLOSES, BEGINS, ENDS = (np.uint8(ord(c)) for c in "{}[]")
 BLANK: Final = np.uint8(32)
 
@@ -34,6 +30,18 @@ def after_blanks(data, at, end):
             break
         at += 1
     return at
+
+
+@inline
+def plain_end(data, at, end, last):
+    """What `string_end` says of a short string without anything special; else ODD, and `string_end` has to be asked."""
+    if at < last:
+        stops = string_stops(data, at)
+        if stops != np.uint64(0):
+            at += np.int64(trailing_zeros(stops))
+            if at < end and byte_at(data, at) == QUOTE:
+                return at
+    return np.int64(ODD)
 
 
 @inline
@@ -202,66 +210,6 @@ def unescape(data, at, end, out, to):
         put_byte(out, to, np.uint8(0x80 | point & 63))
         to += 1
     return to
-
-
-@inline
-def number_end(data, at, end):
-    """Reads a number: the place behind it, its kind (INTEGER, RAW_FLOAT, or ROUGH), and its key in an event's entry."""
-    negative = byte_at(data, at) == MINUS
-    if negative:
-        at += 1
-    first = at
-    digits = np.uint64(0)
-    while at < end:
-        digit = byte_at(data, at) - np.uint8(48)
-        if digit > 9:
-            break
-        digits = digits * np.uint64(10) + np.uint64(digit)
-        at += 1
-    count = at - first
-    if count == 0 or count > _DIGITS or (count > 1 and byte_at(data, first) == 48):
-        return np.int64(ODD), 0, np.int64(0)
-    if at >= end or (byte_at(data, at) != POINT and byte_at(data, at) | 32 != 101):  # e, E
-        if digits > np.uint64(0x7FFFFFFFFFFFFFFF):
-            return np.int64(ODD), 0, np.int64(0)
-        return at, INTEGER, -np.int64(digits) if negative else np.int64(digits)
-    power = np.int64(0)
-    if byte_at(data, at) == POINT:
-        at += 1
-        first = at
-        while at < end:
-            digit = byte_at(data, at) - np.uint8(48)
-            if digit > 9:
-                break
-            digits = digits * np.uint64(10) + np.uint64(digit)
-            at += 1
-        power = first - at
-        count -= power
-        if power == 0 or count > _DIGITS:
-            return np.int64(ODD), 0, np.int64(0)
-    if at < end and byte_at(data, at) | 32 == 101:
-        at += 1
-        below = at < end and byte_at(data, at) == MINUS
-        if at < end and (byte_at(data, at) == MINUS or byte_at(data, at) == PLUS):
-            at += 1
-        first = at
-        exponent = np.int64(0)
-        while at < end and at - first < 5:
-            digit = byte_at(data, at) - np.uint8(48)
-            if digit > 9:
-                break
-            exponent = exponent * 10 + np.int64(digit)
-            at += 1
-        if at == first or at - first == 5:
-            return np.int64(ODD), 0, np.int64(0)
-        power += -exponent if below else exponent
-    if digits > np.uint64(1 << 53) or not -22 <= power <= 22:
-        if not -_LARGEST < power < _LARGEST - _DIGITS:
-            return np.int64(ODD), 0, np.int64(0)
-        return at, ROUGH, np.int64(0)
-    value = np.float64(digits)
-    value = value * _POWERS[power] if power >= 0 else value / _POWERS[-power]
-    return at, RAW_FLOAT, bits_of(-value if negative else value)
 
 
 @inline
