@@ -9,26 +9,40 @@ sure, of one event in a batch or the only one, these two do it.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile import json_kernels
 from eligo.compile.attributes import Attributes
+from eligo.compile.compiled import I32, I64, U8
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_texts import JsonEvents, decoded_event
 from eligo.errors import EventError
 
+U64: TypeAlias = NDArray[np.uint64]
+
 _SPARSE: Final = 4  # slots for each branch: most keys of an event are no branch, and meet a free slot at once
+_DOT: Final = ord(".")
 
 
-class Branches(NamedTuple):
-    """What the kernel follows, for so many attributes, and the number of the node of each name."""
+class Branches:
+    """What the kernel follows, for so many attributes, in arrays (json_kernels.py); and the node of each name."""
 
-    attributes: int
-    nodes: dict[str, int]
-    handle: Any
+    def __init__(
+        self, attributes: int, nodes: dict[str, int], names: U8, branches: I64, slots: I32, node_meta: I64, filters: U64
+    ) -> None:
+        self.attributes, self.nodes = attributes, nodes
+        self.names, self.branches, self.slots, self.node_meta, self.node_filter = (
+            names,
+            branches,
+            slots,
+            node_meta,
+            filters,
+        )
+        self.handle = json_kernels.make_json_names(names, branches, slots, node_meta, filters)
 
 
 class JsonReader:
@@ -119,36 +133,50 @@ def _reader(encoder: Encoder, buffer: EventBuffer) -> Any:
 
 
 def _branches(attributes: Attributes) -> Branches:
-    branches: Branches | None = attributes.branches
-    if branches is None or branches.attributes != len(attributes.metas):
-        branches = attributes.branches = _new_branches(dict(attributes.metas))
-    return branches
+    """The branches for the names that there are now. Names only ever come: those that are known stay as they are."""
+    known: Branches | None = attributes.branches
+    metas = attributes.metas
+    if known is None or known.attributes != len(metas):
+        known = attributes.branches = _extended(known or _no_branches(), list(metas.items()))
+    return known
 
 
-def _new_branches(metas: dict[str, int]) -> Branches:
-    nodes: dict[str, int] = {}
-    names, branches = bytearray(), []
-    for given in metas:
+def _no_branches() -> Branches:
+    whole, bits = np.zeros(0, np.int64), np.zeros(1, np.uint64)
+    return Branches(0, {}, np.zeros(0, np.uint8), whole, np.zeros(16, np.int32), np.full(1, -1, np.int64), bits)
+
+
+def _extended(known: Branches, metas: list[tuple[str, int]]) -> Branches:
+    """Branches for more attributes. Others may read the ones that are known, so these are copied."""
+    nodes = known.nodes.copy()
+    names = bytearray()
+    words: list[int] = []
+    for given, _ in metas[known.attributes :]:
         try:
             given.encode()
         except UnicodeEncodeError:
             continue  # half a character: no JSON has such a name
         dots = [place for place, character in enumerate(given) if character == "."]
         for name in (*(given[:dot] for dot in dots), given):
-            if name in nodes:
-                continue
-            nodes[name] = len(nodes) + 1
-            raw = name.encode()
-            names += raw
-            for start in (0, *(place + 1 for place, byte in enumerate(raw) if byte == ord("."))):
-                parent = nodes[raw[: start - 1].decode()] if start else 0
-                branches.append((0, parent, len(names) - len(raw) + start, len(raw) - start, nodes[name]))
+            if name not in nodes:
+                nodes[name] = len(nodes) + 1
+                raw = name.encode()
+                begin = len(known.names) + len(names)
+                names += raw
+                for start in (0, *(place + 1 for place, byte in enumerate(raw) if byte == _DOT)):
+                    parent = nodes[raw[: start - 1].decode()] if start else 0
+                    words += 0, parent, begin + start, len(raw) - start, nodes[name]
     node_meta = np.full(len(nodes) + 1, -1, np.int64)
-    for name, node in nodes.items():
-        node_meta[node] = metas.get(name, -1)
-    data = np.frombuffer(bytes(names), np.uint8)
-    words = np.array(branches, np.int64).ravel()
-    slots = np.zeros(max(16, 1 << (_SPARSE * len(branches)).bit_length()), np.int32)
-    filters = np.zeros(len(node_meta), np.uint64)
-    json_kernels.enter_branches(data, words, slots, filters)
-    return Branches(len(metas), nodes, json_kernels.make_json_names(data, words, slots, node_meta, filters))
+    node_meta[: len(known.node_meta)] = known.node_meta
+    for name, meta in metas[known.attributes :]:
+        if name in nodes:
+            node_meta[nodes[name]] = meta
+    node_filter = np.zeros(len(node_meta), np.uint64)
+    node_filter[: len(known.node_filter)] = known.node_filter
+    first, branches = len(known.branches) // 5, np.concatenate((known.branches, np.array(words, np.int64)))
+    slots, count = known.slots.copy(), len(branches) // 5
+    if _SPARSE * count > len(slots):
+        slots, first = np.zeros(1 << (2 * _SPARSE * count).bit_length(), np.int32), 0
+    data = np.concatenate((known.names, np.frombuffer(bytes(names), np.uint8)))
+    json_kernels.enter_branches(data, branches, slots, node_filter, first)
+    return Branches(len(metas), nodes, data, branches, slots, node_meta, node_filter)

@@ -108,10 +108,10 @@ def filter_bit(data, first, stop):
 
 
 @kernel
-def enter_branches(names, branches, slots, filters):
-    """Computes the hashes of branches, all different, and enters them into the slots and filters."""
+def enter_branches(names, branches, slots, filters, first):
+    """Computes the hashes of branches, all different, and enters them, from the first on, into slots and filters."""
     mask = np.uint64(len(slots) - 1)
-    for b in range(len(branches) // 5):
+    for b in range(first, len(branches) // 5):
         begin = branches[5 * b + 2]
         hashed = key_hash(branches[5 * b + 1], address_of(names), begin, begin + branches[5 * b + 3], len(names))
         branches[5 * b] = np.int64(hashed)
