@@ -22,10 +22,10 @@ from typing import Final
 
 import numpy as np
 
-from eligo.compile.codes import BOOLEAN, INTEGER, NO_VALUE, OBJECT, RAW_FLOAT, STRING
+from eligo.compile.codes import BOOLEAN, NO_VALUE, OBJECT, STRING
 from eligo.compile.codes import TEXT as TEXT_ENTRY
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT
-from eligo.compile.json_numbers import UNSURE, float_bits, number_end
+from eligo.compile.json_numbers import number_end, number_key
 from eligo.compile.json_words import (
     BEGINS,
     CLOSES,
@@ -37,10 +37,10 @@ from eligo.compile.json_words import (
     OPENS,
     QUOTE,
     after_blanks,
+    literal_end,
     plain_end,
     string_end,
     unescape,
-    word_end,
 )
 from eligo.compile.strings import find_at
 from eligo.jit import address_of, byte_at, handle, inline, int32_at, int64_at, kernel, word_at
@@ -163,158 +163,145 @@ def read_events(r, data, begins, ends, first, count, texts, text_end):
     for i in range(first, len(begins)):
         end = ends[i]
         n, rows, used = count, texts, text_end  # of the buffer, with what the event has so far
+        r.clock[0] += 1
+        stamp, ended = r.clock[0], IS_ODD
+        depth, here = np.int64(-1), np.int64(_LIST)  # the containers around, and the one that we are in
+        node, list_meta, list_flags, list_from = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         at = after_blanks(whole, begins[i], end)
         if at >= end or byte_at(whole, at) != OPENS:
             return IS_ODD, i, count, texts, text_end
-        at += 1
-        r.clock[0] += 1
-        stamp = r.clock[0]
-        depth, here = np.int64(0), np.int64(0)
-        list_meta, list_flags, list_from = np.int64(0), np.int64(0), np.int64(0)
-        at = after_blanks(whole, at, end)
-        empty = at < end and byte_at(whole, at) == CLOSES
         while True:
-            if not empty:
-                # The key of a member, and the node of its value.
-                node = np.int64(_NOTHING)
-                if here >= _SKIPPED:
-                    at = after_blanks(whole, at, end)
-                    if at >= end or byte_at(whole, at) != QUOTE:
-                        return IS_ODD, i, count, texts, text_end
-                    start = at + 1
-                    at, escaped = plain_end(whole, start, end, last), False
+            # A value, of the node or, in a list of values, one of them.
+            at = after_blanks(whole, at, end)
+            if at >= end:
+                break
+            meta, flags = np.int64(-1), np.int64(0)
+            if node >= 0:
+                meta, flags = node_meta[node], np.int64(node_flags[node])
+            elif here == _VALUES:
+                meta, flags = list_meta, list_flags
+            if meta >= 0 and n >= len(metas):
+                ended = NO_ENTRIES
+                break
+            byte, closed = byte_at(whole, at), True
+            if byte == QUOTE:
+                start = at + 1
+                at, escaped = plain_end(whole, start, end, last), False
+                if at == ODD:
+                    at, escaped = string_end(whole, start, end, last)
                     if at == ODD:
-                        at, escaped = string_end(whole, start, end, last)
-                        if at == ODD:
-                            return IS_ODD, i, count, texts, text_end
-                    if here >= 0:
-                        if not escaped:
-                            if node_filter[here] & filter_bit(whole, start, at) != np.uint64(0):
-                                node = find_node(names, branches, slots, slot_count, here, whole, start, at, size)
-                        else:
-                            if used + at - start > text_size:
-                                return NO_TEXTS, i, count, texts, text_end
-                            stop = unescape(whole, start, at, text, used)
-                            node = find_node(names, branches, slots, slot_count, here, text, used, stop, text_size)
-                        if node >= 0:
-                            if seen[node] == stamp:
-                                return IS_ODD, i, count, texts, text_end
-                            seen[node] = stamp
-                    at = after_blanks(whole, at + 1, end)
-                    if at >= end or byte_at(whole, at) != COLON:
-                        return IS_ODD, i, count, texts, text_end
-                    at += 1
-                at = after_blanks(whole, at, end)
-                if at >= end:
-                    return IS_ODD, i, count, texts, text_end
-                meta, flags = np.int64(-1), np.int64(0)
-                if node >= 0:
-                    meta, flags = node_meta[node], np.int64(node_flags[node])
-                elif here == _VALUES:
-                    meta, flags = list_meta, list_flags
-                if meta >= 0 and n >= len(metas):
-                    return NO_ENTRIES, i, count, texts, text_end
-                # The value.
-                byte = byte_at(whole, at)
-                if byte == QUOTE:
-                    start = at + 1
-                    at, escaped = plain_end(whole, start, end, last), False
-                    if at == ODD:
-                        at, escaped = string_end(whole, start, end, last)
-                        if at == ODD:
-                            return IS_ODD, i, count, texts, text_end
-                    if meta >= 0:
-                        source, stop = whole, at
-                        if escaped or flags & (TEXT | PATTERN) != 0:
-                            if used + at - start > text_size or rows >= len(text_number):
-                                return NO_TEXTS, i, count, texts, text_end
-                            source, stop = text, unescape(whole, start, at, text, used)
-                            start = used
-                        number = np.int64(
-                            find_at(
-                                string_data, string_begin, string_stop, string_slots, string_count, source, start, stop
-                            )
-                        )
-                        if flags & (TEXT | PATTERN) != 0:
-                            text_number[rows], text_low[rows], text_high[rows] = number, used, stop
-                            metas[n], keys[n] = meta + TEXT_ENTRY, rows
-                            rows += 1
-                            used = stop
-                        else:
-                            metas[n], keys[n] = meta + STRING, number
-                        n += 1
-                    at += 1
-                elif byte == MINUS or 48 <= byte <= 57:
-                    at, kind, digits, power = number_end(whole, at, end, size)
-                    if at == ODD:
-                        return IS_ODD, i, count, texts, text_end
-                    if meta >= 0:
-                        key = np.int64(digits) if kind == INTEGER else float_bits(digits, power)
-                        if kind == RAW_FLOAT and key == UNSURE:
-                            return IS_ODD, i, count, texts, text_end
-                        if byte == MINUS:
-                            key = -key if kind == INTEGER else key | np.int64(-(1 << 63))
-                        metas[n], keys[n] = meta + kind, key
-                        n += 1
-                elif byte in (OPENS, BEGINS):
-                    is_object = byte == OPENS
-                    below = np.int64(_SKIPPED if is_object else _LIST)
-                    if meta >= 0:
-                        if is_object:
-                            metas[n], keys[n] = meta + BOOLEAN, OBJECT
-                            n += 1
-                        elif here == _VALUES or flags & SEVERAL == 0:
-                            return IS_ODD, i, count, texts, text_end
-                        else:
-                            below = np.int64(_VALUES)
-                            list_meta, list_flags, list_from = meta, flags, n
-                    if is_object and node >= 0:
-                        below = node
-                    if depth + 1 >= DEPTH:
-                        return IS_ODD, i, count, texts, text_end
-                    stack[depth] = here
-                    depth += 1
-                    here = below
-                    at = after_blanks(whole, at + 1, end)
-                    if at < end and byte_at(whole, at) != (CLOSES if is_object else ENDS):
-                        continue
-                else:
-                    if byte == 116:  # true
-                        at, value = word_end(whole, at, end, 116, 114, 117, 101), np.int64(1)
-                    elif byte == 102:  # false
-                        at, value = word_end(whole, at + 1, end, 97, 108, 115, 101), np.int64(0)
+                        break
+                if meta >= 0:
+                    source, stop, kept = whole, at, flags & (TEXT | PATTERN) != 0
+                    if escaped or kept:
+                        if used + at - start > text_size or rows >= len(text_number):
+                            ended = NO_TEXTS
+                            break
+                        source, stop, start = text, unescape(whole, start, at, text, used), used
+                    number = np.int64(
+                        find_at(string_data, string_begin, string_stop, string_slots, string_count, source, start, stop)
+                    )
+                    if kept:
+                        text_number[rows], text_low[rows], text_high[rows] = number, start, stop
+                        metas[n], keys[n] = meta + TEXT_ENTRY, rows
+                        rows, used = rows + 1, stop
                     else:
-                        at, value = word_end(whole, at, end, 110, 117, 108, 108), np.int64(-1)
-                    if at == ODD:
-                        return IS_ODD, i, count, texts, text_end
-                    if meta >= 0 and value >= 0:
-                        metas[n], keys[n] = meta + BOOLEAN, value
-                        n += 1
-            # Behind a value: a comma, or the ends of containers.
-            empty = False
-            while True:
+                        metas[n], keys[n] = meta + STRING, number
+                    n += 1
+                at += 1
+            elif byte == MINUS or 48 <= byte <= 57:
+                at, kind, digits, power = number_end(whole, at, end, size)
+                if at == ODD:
+                    break
+                if meta >= 0:
+                    key, sure = number_key(kind, digits, power, byte == MINUS)
+                    if not sure:
+                        break
+                    metas[n], keys[n] = meta + kind, key
+                    n += 1
+            elif byte == OPENS:
+                if depth + 2 > DEPTH:
+                    break
+                if meta >= 0:
+                    metas[n], keys[n] = meta + BOOLEAN, OBJECT
+                    n += 1
+                stack[depth + 1] = here
+                depth, here = depth + 1, node if node >= 0 else np.int64(_SKIPPED)
+                at = after_blanks(whole, at + 1, end)
+                closed = at < end and byte_at(whole, at) == CLOSES
+            elif byte == BEGINS:
+                if depth + 2 > DEPTH or (meta >= 0 and (here == _VALUES or flags & SEVERAL == 0)):
+                    break
+                stack[depth + 1] = here
+                depth, here = depth + 1, np.int64(_VALUES if meta >= 0 else _LIST)
+                if meta >= 0:
+                    list_meta, list_flags, list_from = meta, flags, n
+                at = after_blanks(whole, at + 1, end)
+                closed = at < end and byte_at(whole, at) == ENDS
+            else:
+                at, value = literal_end(whole, at, end)
+                if at == ODD:
+                    break
+                if meta >= 0 and value >= 0:
+                    metas[n], keys[n] = meta + BOOLEAN, value
+                    n += 1
+            # Behind a value: the ends of containers, and a comma.
+            while closed:
                 at = after_blanks(whole, at, end)
                 if at >= end:
-                    return IS_ODD, i, count, texts, text_end
+                    break
                 byte = byte_at(whole, at)
                 at += 1
                 if byte == COMMA:
+                    closed = False
                     break
                 if byte != (CLOSES if here >= _SKIPPED else ENDS):
-                    return IS_ODD, i, count, texts, text_end
+                    break
                 if here == _VALUES and n == list_from:
                     if n >= len(metas):
-                        return NO_ENTRIES, i, count, texts, text_end
+                        ended = NO_ENTRIES
+                        break
                     metas[n], keys[n] = list_meta + NO_VALUE, 0
                     n += 1
+                here = stack[depth]
                 depth -= 1
                 if depth < 0:
+                    ended = DONE if after_blanks(whole, at, end) >= end else IS_ODD
                     break
-                here = stack[depth]
-            if depth < 0:
+            if closed:
                 break
-        if after_blanks(whole, at, end) < end:
-            return IS_ODD, i, count, texts, text_end
+            # The key of a member, and the node of its value.
+            node = np.int64(_NOTHING)
+            if here < _SKIPPED:
+                continue
+            at = after_blanks(whole, at, end)
+            if at >= end or byte_at(whole, at) != QUOTE:
+                break
+            start = at + 1
+            at, escaped = plain_end(whole, start, end, last), False
+            if at == ODD:
+                at, escaped = string_end(whole, start, end, last)
+                if at == ODD:
+                    break
+            if here >= 0:
+                if escaped:
+                    if used + at - start > text_size:
+                        ended = NO_TEXTS
+                        break
+                    stop = unescape(whole, start, at, text, used)
+                    node = find_node(names, branches, slots, slot_count, here, text, used, stop, text_size)
+                elif node_filter[here] & filter_bit(whole, start, at) != np.uint64(0):
+                    node = find_node(names, branches, slots, slot_count, here, whole, start, at, size)
+                if node >= 0:
+                    if seen[node] == stamp:
+                        break
+                    seen[node] = stamp
+            at = after_blanks(whole, at + 1, end)
+            if at >= end or byte_at(whole, at) != COLON:
+                break
+            at += 1
+        if ended != DONE:
+            return ended, i, count, texts, text_end
         count, texts, text_end = n, rows, used
         offsets[i + 1] = count
     return DONE, len(begins), count, texts, text_end

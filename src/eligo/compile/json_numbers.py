@@ -139,3 +139,12 @@ def float_bits(digits, power):
     exponent = np.int64(below) - np.int64(zeros) + 128 + _TWOS[five] + power + 1075
     # A mantissa that was rounded up to 54 bits has carried into the exponent, and is what it has to be.
     return np.int64(mantissa) + ((exponent - 1) << 52)
+
+
+@inline
+def number_key(kind, digits, power, negative):
+    """The key of a number in an event's entry, and whether it is one."""
+    if kind == INTEGER:
+        return -np.int64(digits) if negative else np.int64(digits), True
+    bits = float_bits(digits, power)
+    return bits | np.int64(-(1 << 63)) if negative else bits, bits != UNSURE

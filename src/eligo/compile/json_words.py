@@ -34,7 +34,9 @@ def after_blanks(data, at, end):
 
 @inline
 def plain_end(data, at, end, last):
-    """What `string_end` says of a short string without anything special; else ODD, and `string_end` has to be asked."""
+    """The place of the quote that ends a string whose first character is at `at`, if the string is short and plain, as
+    most are; else ODD, and `string_end` has to be asked. From `last` on there are no 32 bytes to be read at once.
+    """
     if at < last:
         stops = string_stops(data, at)
         if stops != np.uint64(0):
@@ -46,9 +48,7 @@ def plain_end(data, at, end, last):
 
 @inline
 def string_end(data, at, end, last):
-    """The place of the quote that ends a string whose first character is at `at`, and whether it has escapes. From
-    `last` on there are no 32 bytes to be read at once.
-    """
+    """The same for any string, and whether it has escapes."""
     escaped = False
     while True:
         if at < last:
@@ -213,8 +213,19 @@ def unescape(data, at, end, out, to):
 
 
 @inline
-def word_end(data, at, end, a, b, c, d):
-    """The place behind a word of these four letters, or ODD."""
+def literal_end(data, at, end):
+    """The place behind `true`, `false` or `null`, and 1, 0 or -1."""
+    first = byte_at(data, at)
+    if first == 116:
+        return letters_end(data, at, end, 116, 114, 117, 101), np.int64(1)
+    if first == 102:
+        return letters_end(data, at + 1, end, 97, 108, 115, 101), np.int64(0)
+    return letters_end(data, at, end, 110, 117, 108, 108), np.int64(-1)
+
+
+@inline
+def letters_end(data, at, end, a, b, c, d):
+    """The place behind these four letters."""
     if (
         at + 4 <= end
         and byte_at(data, at) == a
