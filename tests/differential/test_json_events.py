@@ -379,6 +379,8 @@ def test_sources_of_lines(tmp_path: Path) -> None:
     assert made.match_ndjson(b"").num_rows == made.match_ndjson(b"\n \n").num_rows == 0
     with pytest.raises(EventError, match="event 1: expected an object, found null"):
         made.match_ndjson(pa.array(["{}", None]))
+    with pytest.raises(eligo.OptionError, match="a string is the path of a file"):
+        made.match_ndjson('{"a": 1}')
     with pytest.raises(eligo.OptionError, match="binary mode"):
         made.match_ndjson(io.StringIO("{}"))
     with pytest.raises(eligo.OptionError, match="not Arrow type int64"):

@@ -33,6 +33,8 @@ def json_blocks(source: Any) -> Iterator[JsonEvents]:
         yield source
     elif isinstance(source, bytes | bytearray | memoryview):
         yield split(source, True)[0]
+    elif isinstance(source, str) and source.lstrip().startswith("{"):
+        raise OptionError("a string is the path of a file: give the events themselves as bytes, text.encode()")
     elif isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:
             yield from (events for events, _ in lines_of(file))
