@@ -184,6 +184,21 @@ def word_at(context, address, place):
     return types.uint64(types.int64, types.int64), generate
 
 
+def _vector() -> Any:
+    """The type of 32 bytes that are looked at together."""
+    return ir.VectorType(ir.IntType(8), 32)
+
+
+def _vector_at(context: Any, builder: Any, address: Any, place: Any) -> Any:
+    begin = builder.gep(builder.inttoptr(address, context.get_value_type(types.uint8).as_pointer()), [place])
+    return builder.load(builder.bitcast(begin, _vector().as_pointer()), align=1)
+
+
+def _bits(builder: Any, truths: Any) -> Any:
+    """32 truths as the low bits of a number."""
+    return builder.zext(builder.bitcast(truths, ir.IntType(32)), ir.IntType(64))
+
+
 @intrinsic
 def string_stops(context, address, place):
     """A bit for each of 32 bytes, from a place on: whether it is a quote, a backslash, a control character, or no
@@ -214,16 +229,3 @@ def equal_bytes(context, address, place, byte):
         return _bits(builder, builder.icmp_unsigned("==", found, every))
 
     return types.uint64(types.int64, types.int64, types.uint8), generate
-
-
-def _vector() -> Any:
-    return ir.VectorType(ir.IntType(8), 32)
-
-
-def _vector_at(context: Any, builder: Any, address: Any, place: Any) -> Any:
-    begin = builder.gep(builder.inttoptr(address, context.get_value_type(types.uint8).as_pointer()), [place])
-    return builder.load(builder.bitcast(begin, _vector().as_pointer()), align=1)
-
-
-def _bits(builder: Any, truths: Any) -> Any:
-    return builder.zext(builder.bitcast(truths, ir.IntType(32)), ir.IntType(64))
