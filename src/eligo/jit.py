@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.experimental import structref
@@ -72,6 +73,16 @@ def float_of(context, bits):
 
 
 @intrinsic
+def bits_of(context, value):
+    """The bits of a float."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
 def trailing_zeros(context, word):
     """The position of the lowest bit that is set; the word must not be 0."""
 
@@ -79,6 +90,41 @@ def trailing_zeros(context, word):
         return builder.cttz(arguments[0], cgutils.true_bit)
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def leading_zeros(context, word):
+    """How many bits stand before the highest one that is set; the word must not be 0."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctlz(arguments[0], cgutils.true_bit)
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def high_product(context, one, other):
+    """The high 64 bits of a product of 128."""
+
+    def generate(context, builder, signature, arguments):
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(factor, wide) for factor in arguments))
+        return builder.trunc(builder.lshr(product, wide(64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def address_of(context, array):
+    """Where the items of an array, or the bytes of a bytes object, begin. For helpers that are called often: an array
+    that is passed on is counted, and that takes longer than a short loop.
+    """
+
+    def generate(context, builder, signature, arguments):
+        items = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(items, context.get_value_type(types.int64))
+
+    return types.int64(array), generate
 
 
 @intrinsic
@@ -101,3 +147,85 @@ def byte_at(context, address, place):
         return builder.load(builder.gep(begin, [arguments[1]]))
 
     return types.uint8(types.int64, types.int64), generate
+
+
+@intrinsic
+def int32_at(context, address, place):
+    """The same of an array of 32-bit integers."""
+
+    def generate(context, builder, signature, arguments):
+        begin = builder.inttoptr(arguments[0], context.get_value_type(types.int32).as_pointer())
+        return builder.load(builder.gep(begin, [arguments[1]]))
+
+    return types.int32(types.int64, types.int64), generate
+
+
+@intrinsic
+def put_byte(context, address, place, byte):
+    """Writes a byte of an array that is given by its address."""
+
+    def generate(context, builder, signature, arguments):
+        begin = builder.inttoptr(arguments[0], context.get_value_type(types.uint8).as_pointer())
+        builder.store(arguments[2], builder.gep(begin, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.uint8), generate
+
+
+@intrinsic
+def word_at(context, address, place):
+    """8 bytes of an array of bytes, from a place on, as one number; all of them have to be there."""
+
+    def generate(context, builder, signature, arguments):
+        bytes_ = builder.inttoptr(arguments[0], context.get_value_type(types.uint8).as_pointer())
+        begin = builder.gep(bytes_, [arguments[1]])
+        return builder.load(builder.bitcast(begin, ir.IntType(64).as_pointer()), align=1)
+
+    return types.uint64(types.int64, types.int64), generate
+
+
+def _vector() -> Any:
+    """The type of 32 bytes that are looked at together."""
+    return ir.VectorType(ir.IntType(8), 32)
+
+
+def _vector_at(context: Any, builder: Any, address: Any, place: Any) -> Any:
+    begin = builder.gep(builder.inttoptr(address, context.get_value_type(types.uint8).as_pointer()), [place])
+    return builder.load(builder.bitcast(begin, _vector().as_pointer()), align=1)
+
+
+def _bits(builder: Any, truths: Any) -> Any:
+    """32 truths as the low bits of a number."""
+    return builder.zext(builder.bitcast(truths, ir.IntType(32)), ir.IntType(64))
+
+
+@intrinsic
+def string_stops(context, address, place):
+    """A bit for each of 32 bytes, from a place on: whether it is a quote, a backslash, a control character, or no
+    ASCII, so that a string of JSON is not plain there. All of them have to be there.
+    """
+
+    def generate(context, builder, signature, arguments):
+        def repeated(byte: int) -> Any:
+            return ir.Constant(_vector(), [byte] * 32)
+
+        found = _vector_at(context, builder, *arguments)
+        stops = builder.icmp_signed("<", found, repeated(32))  # what is no ASCII is negative
+        stops = builder.or_(stops, builder.icmp_unsigned("==", found, repeated(ord('"'))))
+        stops = builder.or_(stops, builder.icmp_unsigned("==", found, repeated(ord("\\"))))
+        return _bits(builder, stops)
+
+    return types.uint64(types.int64, types.int64), generate
+
+
+@intrinsic
+def equal_bytes(context, address, place, byte):
+    """A bit for each of 32 bytes, from a place on: whether it is this one. All of them have to be there."""
+
+    def generate(context, builder, signature, arguments):
+        found = _vector_at(context, builder, *arguments[:2])
+        one = builder.insert_element(ir.Constant(_vector(), ir.Undefined), arguments[2], ir.IntType(32)(0))
+        every = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), 32), [0] * 32))
+        return _bits(builder, builder.icmp_unsigned("==", found, every))
+
+    return types.uint64(types.int64, types.int64, types.uint8), generate

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from os import PathLike
 from threading import get_ident
@@ -18,6 +18,7 @@ from eligo.arguments import directory_path, flag, one_of, plain_id, shown, tag_n
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
+from eligo.compile.json_texts import JsonEvents, decoded_event, text_bytes
 from eligo.documents import Documents
 from eligo.documents.columns import rows_of
 from eligo.documents.delivery import Delivered, Delivery, DeliveryFailure
@@ -36,6 +37,15 @@ from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
 from eligo.stats import Stats, collect
 from eligo.threads import in_order, thread_count
+
+
+@cache
+def _json_events() -> Any:
+    """What reads JSON, with its kernels, which few need."""
+    from eligo.compile import json_events
+
+    return json_events
+
 
 T = TypeVar("T")
 _EVERY: Any = object()  # in place of a rule: all that match
@@ -291,6 +301,24 @@ class Matcher:
         except SystemError as error:
             raise interrupt_within(error) from None
 
+    def match_json(
+        self, event: bytes | str, *, tags: Iterable[str] | None = None, limit: int | None = None
+    ) -> list[RuleId]:
+        """The same for an event that is a JSON text, an object: what `match` says of it decoded, and as `msgspec` does.
+
+        The text is checked, but only what rules name is read, and no dict is made of it.
+        """
+        json = _json_events()
+        raw = event if type(event) is bytes else text_bytes(event)
+        if self._joins is not None or limit == 0:
+            return self.match(decoded_event(raw), tags=tags, limit=limit)
+        if limit is not None:
+            limit = whole_number("limit", limit)
+        try:
+            return self.engine.rules.view.ids(raw, self._buffer(), tags, limit, json.encode_json)
+        except SystemError as error:
+            raise interrupt_within(error) from None
+
     @overload
     def match_batch(
         self,
@@ -338,6 +366,60 @@ class Matcher:
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
+        many = thread_count(threads)
+        return self._matched(slices(events, many), tags, limit, on_error, many)
+
+    @overload
+    def match_ndjson(
+        self,
+        source: Any,
+        *,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        on_error: Literal["raise"] = "raise",
+        threads: int | None = None,
+    ) -> pa.Table: ...
+
+    @overload
+    def match_ndjson(
+        self,
+        source: Any,
+        *,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        on_error: Literal["collect"],
+        threads: int | None = None,
+    ) -> tuple[pa.Table, list[Reject]]: ...
+
+    @interruptible
+    def match_ndjson(
+        self,
+        source: Any,
+        *,
+        tags: Iterable[str] | None = None,
+        limit: int | None = None,
+        on_error: Literal["raise", "collect"] = "raise",
+        threads: int | None = None,
+    ) -> pa.Table | tuple[pa.Table, list[Reject]]:
+        """Match many events that are JSON texts, without a Python object for any of them: the answer of `match_batch`.
+
+        `source`: NDJSON, a text in each line, as bytes, a path or a file that is open in binary mode; or an Arrow
+        column of strings or binary values, each a text. Lines with nothing but blanks are not counted.
+        """
+        from eligo.compile.ndjson import json_blocks
+
+        many = thread_count(threads)
+        return self._matched(_numbered(json_blocks(source), many), tags, limit, on_error, many)
+
+    def _matched(
+        self,
+        sliced: Iterable[tuple[int, Any]],
+        tags: Iterable[str] | None,
+        limit: int | None,
+        on_error: str,
+        threads: int,
+    ) -> pa.Table | tuple[pa.Table, list[Reject]]:
+        """The matches of many events, in slices that come with the number of their first event."""
         most = None if limit is None else whole_number("limit", limit)
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
         wanted = None if tags is None else tag_names("tags", tags)
@@ -351,7 +433,7 @@ class Matcher:
 
         rejects: list[Reject] = []
         numbers, rules = [], []
-        for first, (found, mine) in self._answers(events, answer, thread_count(threads)):
+        for first, (found, mine) in self._answers(sliced, answer, threads):
             for number, ids in found:
                 number += first  # in place: nobody else has it
                 numbers.append(arrow_of(number))
@@ -384,7 +466,8 @@ class Matcher:
             return list(view.best(events, wanted, most))
 
         found: list[tuple[I64, pa.Array, F64]] = []
-        for first, best in self._answers(events, answer, thread_count(threads)):
+        many = thread_count(threads)
+        for first, best in self._answers(slices(events, many), answer, many):
             found += ((number + first, ids, weight) for number, ids, weight in best)
         kind = self._type_of([ids for _, ids, _ in found])
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
@@ -420,9 +503,11 @@ class Matcher:
         """Not for users: what documents say to a quantifier for an event, and why; within `reading`."""
         return None if self._joins is None else partial(self._joins.explained, event, owner=owner)
 
-    def _answers(self, events: Any, answer: Callable[[View, Any], T], threads: int) -> Iterator[tuple[int, T]]:
-        """The answer to some events at a time, and the number of the first of them. Where rules ask about documents,
-        these stand still meanwhile; and nobody waits for whoever gives the events.
+    def _answers(
+        self, sliced: Iterable[tuple[int, Any]], answer: Callable[[View, Any], T], threads: int
+    ) -> Iterator[tuple[int, T]]:
+        """The answer to each slice of events, and the number of its first event. Where rules ask about documents, these
+        stand still for a slice; and nobody waits for whoever gives the events.
         """
         joins, rules = self._joins, self.engine.rules
         view = rules.view
@@ -432,9 +517,7 @@ class Matcher:
             with moving(first), nullcontext(view) if joins is None else self.reading() as current:
                 return first, answer(current, part)
 
-        if joins is not None:
-            threads = 1
-        yield from in_order(answered, slices(events, threads), threads)
+        yield from in_order(answered, sliced, threads if joins is None else 1)
 
     # -- publishing
 
@@ -554,6 +637,14 @@ class Matcher:
 
     def __reduce__(self) -> Any:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
+
+
+def _numbered(blocks: Iterable[JsonEvents], threads: int) -> Iterator[tuple[int, Any]]:
+    """Slices of events that come in blocks, with the number of the first event of each."""
+    before = 0
+    for block in blocks:
+        yield from ((before + first, part) for first, part in slices(block, threads))
+        before += len(block)
 
 
 def open_rules(

@@ -52,6 +52,7 @@ _EVENTS: Final[tuple[dict[str, Any], ...]] = (
     {"a": 2.5, "s": "azbzc", "f": None, "many": ["r"]},
     {},
 )
+_JSON: Final = b'{"a": 1, "s": "x", "f": 0.25, "flag": true, "many": ["p", "q"], "inner": {"x": 1}}'
 _RANGES: Final[tuple[dict[str, Any], ...]] = (
     {"a": Between(1, 3), "f": Below(0.4)},
     {"a": OneOf(1, 2), "f": Above(1.0), "t": Above(_MOMENT)},
@@ -351,6 +352,8 @@ def _ask(matcher: Any) -> None:
     matcher.match(_EVENTS[0], tags=("some",), limit=1)
     matcher.top(_EVENTS[0], k=2)
     matcher.match_batch(list(_EVENTS))
+    matcher.match_json(_JSON)
+    matcher.match_ndjson(_JSON)
     matcher.match_batch(_table())
     matcher.match_batch(_table().slice(1), tags=("some",), limit=1)
     full = pa.table({"a": [1, 2], "f": [0.5, 1.5], "s": ["x", "y"], "flag": [True, False], "t": [_MOMENT, _MOMENT]})

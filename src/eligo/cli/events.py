@@ -1,6 +1,6 @@
 """Events from NDJSON, CSV and Parquet files, in slices, each event with its number in the file.
 
-    NDJSON    dicts, each value of the kind that JSON gives it
+    NDJSON    dicts, each value of the kind that JSON gives it; or texts, for a matcher that reads these itself
     CSV       Arrow, one kind for each column (columns.py)
     Parquet   Arrow, with the file's own types
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eligo.cli.columns import Column
 from eligo.cli.delimited import Record, records
-from eligo.cli.files import InputError, Source, lines, parquet_file
+from eligo.cli.files import Advance, InputError, Source, lines, parquet_file
 from eligo.cli.json_lines import decoded, with_times
 from eligo.cli.rejects import BadRow
 from eligo.cli.terminal import progress, say
@@ -40,7 +40,9 @@ class EventOptions:
 
 
 class Slice(NamedTuple):
-    """Some events, as match_batch takes them; `rows` are their numbers from 0, `lines` from 1 (-1: no lines)."""
+    """Some events, as match_batch takes them, or JSON texts, as match_ndjson does. `rows` are their numbers from 0,
+    `lines` from 1 (-1: no lines).
+    """
 
     events: Any
     rows: Numbers
@@ -54,9 +56,11 @@ class Slice(NamedTuple):
 
 
 def read_events(
-    origin: Source, attributes: Collection[str] | None, options: EventOptions, reject: Reject
+    origin: Source, attributes: Collection[str] | None, options: EventOptions, reject: Reject, *, texts: bool = False
 ) -> Iterator[Slice]:
-    """The events of a file. `attributes` are those that rules name; None reads every column."""
+    """The events of a file. `attributes` are those that rules name; None reads every column. With `texts` those of an
+    NDJSON file are not decoded, unless there are timestamps to be read.
+    """
     if origin.format == "parquet":
         if options.strings or options.timestamps:
             raise InputError("a Parquet file has types of its own: --string and --timestamp are for text")
@@ -67,8 +71,22 @@ def read_events(
     with progress("reading events", origin.size) as advance, origin.opened() as file:
         if origin.format == "csv":
             yield from _csv(origin, records(origin, file, advance), attributes, options, reject)
+        elif texts and not options.timestamps:
+            yield from _json_texts(origin, file, advance)
         else:
             yield from _ndjson(origin, lines(file, advance), options.timestamps, reject)
+
+
+def _json_texts(origin: Source, file: IO[bytes], advance: Advance) -> Iterator[Slice]:
+    from eligo.compile.ndjson import lines_of
+
+    row = 0
+    for events, places in lines_of(file):
+        advance(len(events.data))
+        yield Slice(events, np.arange(row, row + len(events)), places)
+        row += len(events)
+    if not row:
+        raise InputError(f"{origin.name}: there are no events")
 
 
 def _ndjson(

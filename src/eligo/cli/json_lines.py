@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from eligo.cli.rejects import BadRow
-
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-_DECODE = msgspec.json.Decoder().decode
+from eligo.compile.json_texts import decoded_event
+from eligo.errors import EventError
 
 
 def decoded(raw: bytes, row: int, line: int) -> dict[str, Any] | BadRow:
     """The object of a line, or why there is none."""
     try:
-        form = _DECODE(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        hint = ""
-        if raw.strip() in (b"{", b"["):
-            hint = "; a JSON text over several lines has to be put on one"
-        elif _HALF.search(raw):
-            hint = "; \\ud800 … \\udfff stand in pairs, each the half of one character"
-        return BadRow(row, line, f"not JSON: {error}{hint}")
-    if isinstance(form, dict):
-        return form
-    hint = "; write its elements as one object a line" if isinstance(form, list) else ""
-    return BadRow(row, line, f"expected an object, found {raw.strip()[:60].decode(errors='replace')}{hint}")
+        return decoded_event(raw)
+    except EventError as error:
+        return BadRow(row, line, str(error))
 
 
 def with_times(event: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

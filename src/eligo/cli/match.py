@@ -109,7 +109,7 @@ def _local(
     origin = source(events, format)  # looked at first: compiling may take long, and this may be a slip of the pen
     matcher = load(rules, rule_options, refused)
     with output(out, form, matcher.rule_type) as result:
-        for part in read_events(origin, frozenset(matcher.attributes), event_options, refused.add):
+        for part in read_events(origin, frozenset(matcher.attributes), event_options, refused.add, texts=True):
             for found in matches_of(matcher, part, refused.add, tags, limit):
                 result.write(found)
     return result.matches

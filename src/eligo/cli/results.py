@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eligo.cli.events import Reject, Slice
+from eligo.cli.events import Numbers, Reject, Slice
 from eligo.cli.files import InputError, replaced
 from eligo.cli.rejects import BadRow, for_shell
+from eligo.compile.json_texts import JsonEvents
 from eligo.errors import ColumnError, EventError
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ def matches_of(
     matcher: Matcher, part: Slice, reject: Reject, tags: tuple[str, ...] | None = None, limit: int | None = None
 ) -> Iterator[pa.Table]:
     """The matches of a slice, events by their number in the file. An event that is refused does not cost the others."""
+    if isinstance(part.events, JsonEvents):
+        found, refused = matcher.match_ndjson(part.events, tags=tags, limit=limit, on_error="collect")
+        for one in refused:
+            reject(BadRow(int(part.rows[one.row]), int(part.lines[one.row]), for_shell(one.message)))
+        if found.num_rows:
+            yield _renumbered(found, part.rows)
+        return
     todo = [(0, len(part.rows))]
     while todo:
         first, stop = todo.pop()
@@ -45,8 +53,12 @@ def matches_of(
                 reject(BadRow(int(part.rows[first]), int(part.lines[first]), _message(error)))
             continue
         if found.num_rows:
-            numbers = pa.array(part.rows[first:stop][found["event"].to_numpy()], pa.int64())
-            yield found.set_column(0, "event", numbers)
+            yield _renumbered(found, part.rows[first:stop])
+
+
+def _renumbered(found: pa.Table, rows: Numbers) -> pa.Table:
+    """The matches with the numbers of events in the file, instead of those in the slice."""
+    return found.set_column(0, "event", pa.array(rows[found["event"].to_numpy()], pa.int64()))
 
 
 def _message(error: EventError) -> str:

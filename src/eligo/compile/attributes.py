@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ class Attributes:
         self.metas: dict[str, int] = {}
         self.paths: set[str] = set()
         self._free: list[int] = []  # the lowest last
+        self.branches: Any = None  # the names as kernels follow them in JSON (json_events.py)
         for number, name in reversed([*enumerate(self.names)]):
             if name:
                 self._enter(name, number)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from eligo.language.decimals import number_of
 from eligo.language.ranges import Range
 from eligo.language.values import Cut, microseconds, range_set
 
+Encode: TypeAlias = Callable[["Encoder", Any, EventBuffer], None]  # puts one event, in whatever form, into a buffer
 SEVERAL, TEXT, PATTERN = 1, 2, 4  # what is special about an attribute: several values, bytes needed, a pattern
 
 _SHOWN = 60
@@ -47,7 +48,7 @@ class Encoder:
         self.strings = strings
         self.special = special
         self.metas, self.paths = attributes.metas, attributes.paths
-        self._attributes, self._asked = attributes, asked
+        self.attributes, self._asked = attributes, asked
 
     def narrowed(self) -> Encoder | None:
         """One that knows what living rules ask, and nothing else; None if there is nothing else."""
@@ -60,8 +61,8 @@ class Encoder:
         }
         if named >= self.metas.keys() and special == self.special:
             return None
-        unused = np.array([name not in named for name in self._attributes.names])
-        return Encoder(self._attributes.without(unused), self.strings, special)
+        unused = np.array([name not in named for name in self.attributes.names])
+        return Encoder(self.attributes.without(unused), self.strings, special)
 
     def encode(self, event: Mapping[str, Any], buffer: EventBuffer, flat: bool = False) -> None:
         """Append an event to the buffer. On an error the buffer is as before. `flat`: dotted names stand for paths."""
@@ -132,7 +133,7 @@ class Encoder:
                 if not isinstance(key, str):
                     continue
                 name = prefix + key
-                if isinstance(value, Mapping) and name in self.paths:
+                if name in self.paths and isinstance(value, Mapping):  # asking a value what it is takes longest
                     todo.append((f"{name}.", value))
                 if name in self.metas and not _is_missing(value):
                     if name in flat:

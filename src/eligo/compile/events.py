@@ -48,6 +48,7 @@ class EventBuffer:
         self.range_offsets = np.zeros(1, np.int64)
         self.range_runs = np.zeros((0, 6), np.int64)
         self.located = 0
+        self.json: Any = None  # what reads JSON into it (json_events.py)
         self._handle: object | None = None
         self.clear()
         self._refresh(entries)
@@ -62,9 +63,7 @@ class EventBuffer:
         self.widest = max(self.widest, count - self.count + runs)
         self.count = count
         self.events += 1
-        if self.events >= len(self.offsets):
-            self.offsets = _grown(self.offsets, self.events + 1)
-            self._handle = None
+        self.make_event_room(self.events)
         self.offsets[self.events] = count
 
     def state(self) -> tuple[int, int, int, int, int]:
@@ -80,18 +79,27 @@ class EventBuffer:
         self.key = _grown(self.key, 2 * len(self.key))
         self._refresh(self.located)
 
-    def add_text(self, number: int, raw: bytes) -> int:
-        """Put a string into the text table; its row."""
-        row = self.texts
-        if row >= len(self.text_number):
-            self.text_number = _grown(self.text_number, 2 * row)
-            self.text_low = _grown(self.text_low, 2 * row)
-            self.text_high = _grown(self.text_high, 2 * row)
+    def make_event_room(self, events: int) -> None:
+        """Room for so many events."""
+        if events >= len(self.offsets):
+            self.offsets = _grown(self.offsets, events + 1)
             self._handle = None
-        start, end = self.text_end, self.text_end + len(raw)
+
+    def make_text_room(self, rows: int, end: int) -> None:
+        """Room for so many strings, whose bytes end there."""
+        if rows > len(self.text_number):
+            self.text_number = _grown(self.text_number, 2 * rows)
+            self.text_low = _grown(self.text_low, 2 * rows)
+            self.text_high = _grown(self.text_high, 2 * rows)
+            self._handle = None
         if end > len(self.text):
             self.text = _grown(self.text, max(end, 2 * len(self.text)))
             self._handle = None
+
+    def add_text(self, number: int, raw: bytes) -> int:
+        """Put a string into the text table; its row."""
+        row, start, end = self.texts, self.text_end, self.text_end + len(raw)
+        self.make_text_room(row + 1, end)
         if raw:
             self.text[start:end] = np.frombuffer(raw, np.uint8)
         self.text_number[row], self.text_low[row], self.text_high[row] = number, start, end

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.jit import inline, kernel
+from eligo.jit import address_of, byte_at, inline, int32_at, int64_at, kernel
 
 _BYTES = 4 << 20  # of strings remembered as Python objects, so that a usual event costs a dict look-up each
 _LONGEST = 4096  # bytes of a string that is remembered
@@ -28,36 +28,56 @@ _ENTRY = 80  # bytes that remembering a string takes beside it
 
 
 @inline
-def hash_bytes(data, start, stop):
-    """FNV-1a over the bytes, mixed at the end because linear probing uses the low bits."""
+def hash_at(data, start, stop):
+    """FNV-1a over bytes, given by an address, mixed at the end because linear probing uses the low bits."""
     h = np.uint64(14695981039346656037)
     for i in range(start, stop):
-        h = (h ^ np.uint64(data[i])) * np.uint64(1099511628211)
+        h = (h ^ np.uint64(byte_at(data, i))) * np.uint64(1099511628211)
     h ^= h >> np.uint64(32)
     h *= np.uint64(0x9E3779B97F4A7C15)
     h ^= h >> np.uint64(29)
     return h
 
 
+@inline
+def hash_bytes(data, start, stop):
+    """The same of an array of bytes."""
+    return hash_at(address_of(data), start, stop)
+
+
+@inline
+def find_at(data, begin, end, slots, count, text, start, stop):
+    """The number of the string text[start:stop], or -1; all arrays by their addresses, the slots with their count."""
+    mask = np.uint64(count - 1)
+    at = hash_at(text, start, stop) & mask
+    length = stop - start
+    number = int32_at(slots, np.int64(at)) - 1
+    while number >= 0:
+        first = int64_at(begin, number)
+        if int64_at(end, number) - first == length:
+            i = np.int64(0)
+            while i < length and byte_at(data, first + i) == byte_at(text, start + i):
+                i += 1
+            if i == length:
+                break
+        at = (at + np.uint64(1)) & mask
+        number = int32_at(slots, np.int64(at)) - 1
+    return np.int32(number)
+
+
 @kernel
 def find_bytes(data, begin, end, slots, text, start, stop):
-    """The number of the string text[start:stop], or -1."""
-    mask = np.uint64(len(slots) - 1)
-    at = hash_bytes(text, start, stop) & mask
-    length = stop - start
-    while slots[at] != 0:
-        number = slots[at] - 1
-        first = begin[number]
-        if end[number] - first == length:
-            same = True
-            for i in range(length):
-                if data[first + i] != text[start + i]:
-                    same = False
-                    break
-            if same:
-                return number
-        at = (at + np.uint64(1)) & mask
-    return np.int32(-1)
+    """The same, of arrays."""
+    return find_at(
+        address_of(data),
+        address_of(begin),
+        address_of(end),
+        address_of(slots),
+        len(slots),
+        address_of(text),
+        start,
+        stop,
+    )
 
 
 @kernel

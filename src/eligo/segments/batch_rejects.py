@@ -12,10 +12,11 @@ import pyarrow as pa
 from eligo.arguments import tag_names
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import I64
+from eligo.compile.json_texts import JsonEvents
 from eligo.compile.unusable import UnusableValuesError
 from eligo.errors import EventError
 from eligo.rule import Reject
-from eligo.segments.encoding import slices
+from eligo.segments.encoding import between, slices
 from eligo.segments.rules import View
 
 _NAMED = re.compile(r"event (\d+): ", re.ASCII)
@@ -34,21 +35,44 @@ def matched_or_rejected(
         numbers, left = np.arange(first, first + len(part)), part
         while len(left):
             try:
-                found = list(view.batch(left, wanted, limit))
+                found = _batch(view, left, wanted, limit, numbers, rejects)
             except EventError as error:
                 rows, why = _at_fault(error)
                 rejects.extend(Reject(int(numbers[row]), None, why) for row in rows)
-                if isinstance(left, list):  # all before the one that is named can be used
-                    found = list(view.batch(left[: rows[0]], wanted, limit))
-                    yield from ((numbers[number], ids) for number, ids in found)
-                    numbers, left = numbers[rows[0] + 1 :], left[rows[0] + 1 :]
-                else:
+                if isinstance(left, pa.Table | pa.RecordBatch):
                     good = np.ones(len(left), np.bool_)
                     good[rows] = False
                     numbers, left = numbers[good], left.filter(arrow_of(good))
+                else:  # all before the one that is named can be used
+                    found = _batch(view, between(left, 0, rows[0]), wanted, limit, numbers, rejects)
+                    yield from ((numbers[number], ids) for number, ids in found)
+                    numbers, left = numbers[rows[0] + 1 :], between(left, rows[0] + 1)
                 continue
             yield from ((numbers[number], ids) for number, ids in found)
             break
+
+
+def _batch(
+    view: View, events: Any, tags: Iterable[str] | None, limit: int | None, numbers: I64, rejects: list[Reject]
+) -> list[tuple[I64, pa.Array]]:
+    """What `View.batch` yields. JSON texts that cannot be used are not tried one by one: they are left out here."""
+    if not isinstance(events, JsonEvents):
+        return list(view.batch(events, tags, limit))
+    refused: dict[int, str] = {}
+    events.refused = refused
+    try:
+        found = list(view.batch(events, tags, limit))
+    except EventError:  # of documents, which may have been asked about an event that is refused anyway
+        if not refused:
+            raise
+        row = min(refused)
+        raise EventError(f"event {row}: {refused[row]}") from None
+    if refused:
+        rejects.extend(Reject(int(numbers[row]), None, why) for row, why in refused.items())
+        unused = np.array([*refused])
+        kept = [(~np.isin(number, unused), number, ids) for number, ids in found]
+        found = [(number[good], ids.filter(arrow_of(good))) for good, number, ids in kept]
+    return found
 
 
 def _at_fault(error: EventError) -> tuple[list[int], str]:

@@ -6,35 +6,36 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from eligo.compile.arrow import encode_table
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
+from eligo.compile.json_texts import JsonEvents
 from eligo.errors import EventError
+
+Events: TypeAlias = pa.Table | pa.RecordBatch | JsonEvents | list[Any]
 
 _SLICE = 4096  # events at a time: their entries stay in the cache
 _BLOCK = 1024  # of which fewer are not worth a thread
 
 
-def encoded_slices(
-    events: Any, encoder: Encoder
-) -> Iterator[tuple[int, pa.Table | pa.RecordBatch | list[Any], EventBuffer]]:
+def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, Events, EventBuffer]]:
     """The number of the first event of each slice, the events as they come, and encoded; a buffer may be used again."""
     buffer = EventBuffer(_SLICE, 16 * _SLICE)
     for first, part in slices(events):
         yield first, part, encoded(part, encoder, first, buffer)
 
 
-def slices(events: Any, threads: int = 1) -> Iterator[tuple[int, pa.Table | pa.RecordBatch | list[Any]]]:
+def slices(events: Any, threads: int = 1) -> Iterator[tuple[int, Events]]:
     """The events as they come, some at a time, and the number of the first of each slice; for so many threads."""
-    found = as_events(events)
-    if isinstance(found, pa.Table | pa.RecordBatch):
+    found = events if isinstance(events, JsonEvents) else as_events(events)
+    if isinstance(found, pa.Table | pa.RecordBatch | JsonEvents):
         # So many that each thread has some, and no fewer than a block of events.
-        size = max(_BLOCK, min(_SLICE, -(-found.num_rows // (threads * _BLOCK)) * _BLOCK))
-        for first in range(0, found.num_rows, size):
+        size = max(_BLOCK, min(_SLICE, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
+        for first in range(0, len(found), size):
             yield first, found.slice(first, size)
         return
     left = iter(found)
@@ -44,9 +45,14 @@ def slices(events: Any, threads: int = 1) -> Iterator[tuple[int, pa.Table | pa.R
         first += len(part)
 
 
-def encoded(
-    part: pa.Table | pa.RecordBatch | list[Any], encoder: Encoder, first: int, buffer: EventBuffer | None = None
-) -> EventBuffer:
+def between(events: Events, first: int, stop: int | None = None) -> Events:
+    """Some of the events."""
+    if isinstance(events, list):
+        return events[first:stop]
+    return events.slice(first, (len(events) if stop is None else stop) - first)
+
+
+def encoded(part: Events, encoder: Encoder, first: int, buffer: EventBuffer | None = None) -> EventBuffer:
     """A slice encoded, into the buffer if it is no table; `first` is the number of its first event in messages."""
     if isinstance(part, pa.Table | pa.RecordBatch):
         table = EventBuffer()
@@ -57,6 +63,11 @@ def encoded(
         return table
     buffer = buffer or EventBuffer(len(part), 16 * len(part))
     buffer.clear()
+    if isinstance(part, JsonEvents):
+        from eligo.compile.json_events import encode_json_batch  # with its kernels, which few need
+
+        encode_json_batch(part, encoder, buffer, first)
+        return buffer
     for number, event in enumerate(part):
         try:
             encoder.encode(event, buffer)

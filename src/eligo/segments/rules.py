@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import F64, I32, I64, Compiled
+from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.compile.unusable import UnusableValuesError
@@ -138,8 +139,17 @@ class View(ABC):
         """The same view for rules with quantifiers: what they leave to be asked of documents is asked of `screen`."""
 
     @abstractmethod
-    def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
-        """The ids of the rules that an event matches, in the order in which they were added."""
+    def ids(
+        self,
+        event: Any,
+        buffer: EventBuffer,
+        tags: Iterable[str] | None,
+        limit: int | None,
+        encode: Encode = Encoder.encode,
+    ) -> list[RuleId]:
+        """The ids of the rules that an event matches, in the order in which they were added. `encode` is what reads the
+        event; where rules ask about documents, an event is a mapping.
+        """
 
     @abstractmethod
     def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:

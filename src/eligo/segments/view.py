@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from eligo.arguments import tag_names
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8, concatenate
-from eligo.compile.encode import Encoder
+from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.naming import attribute_counts
 from eligo.rule import Rule, RuleId
@@ -146,10 +146,12 @@ class SegmentsView(View):
                 return segment.table, row
         return None
 
-    def rows(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None) -> list[tuple[Segment | LivePart, Any]]:
+    def rows(
+        self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, encode: Encode = Encoder.encode
+    ) -> list[tuple[Segment | LivePart, Any]]:
         """The segments with a match, and the rows."""
         buffer.clear()
-        self.encoder.encode(event, buffer)
+        encode(self.encoder, event, buffer)
         masks, screen = self.alive if tags is None else self.allowed(tags), self._screen
         if screen is not None:
             screen.begin(0, [event])
@@ -162,8 +164,15 @@ class SegmentsView(View):
                 found.append((segment, rows))
         return found
 
-    def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
-        found = self.rows(event, buffer, tags)
+    def ids(
+        self,
+        event: Any,
+        buffer: EventBuffer,
+        tags: Iterable[str] | None,
+        limit: int | None,
+        encode: Encode = Encoder.encode,
+    ) -> list[RuleId]:
+        found = self.rows(event, buffer, tags, encode)
         if not found:
             return []
         if len(found) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shlex
 import subprocess
@@ -77,6 +78,25 @@ def test_bad_events_cost_only_themselves(run: Run, rules: str) -> None:
     again = run("match", rules, "events.ndjson", "--multi", "age", "--rejects", "bad.ndjson")
     assert (3, "minors") in again.rows
     assert bad_rows("bad.ndjson") == [(1, 2), (2, 3), (7, 9)]
+
+
+def test_json_is_matched_as_if_it_were_decoded(run: Run, rules: str) -> None:
+    """A name to read as a timestamp, which no event has, makes the program decode every event."""
+    given = [
+        b'\xef\xbb\xbf{"age": 20, "country": "US"}', b"", b' \t{"country":"C\\u0041","age":1.2e1}\r', b'{"age": "\\ud800"}', b"[1]",
+        b'{"age": [1, 2]}', b'{"age": "x', b'{"age": 30, "age": 12}', b'{"country": "\xff"}', b"null", b'{"age": 17, "z": 1e999}',
+        b'{"age": 12345678901234567890}', b"{", b'{"age": 18.0, "country": "CA", "more": {"age": [{}]}}',
+    ]  # fmt: skip
+    Path("events.ndjson").write_bytes(b"\n".join(given))
+    Path("events.ndjson.gz").write_bytes(gzip.compress(b"\n".join(given)))
+    decoded = run("match", rules, "events.ndjson", "--timestamp", "never", "--rejects", "decoded.ndjson")
+    assert decoded.rows == [(0, "adults"), (1, "minors"), (6, "minors"), (6, "no country"), (12, "adults")]
+    for source, stdin in (("events.ndjson", None), ("events.ndjson.gz", None), ("-", b"\n".join(given))):
+        done = run("match", rules, source, "--format", "ndjson", "--rejects", "read.ndjson", stdin=stdin)
+        assert (done.code, done.rows) == (1, decoded.rows)
+        found, wanted = (Path(name).read_bytes().splitlines() for name in ("read.ndjson", "decoded.ndjson"))
+        assert sorted(found) == sorted(wanted)
+        assert len(found) == 9
 
 
 def test_parquet_events_that_are_refused(run: Run, rules: str) -> None:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
-from eligo.compile.encode import Encoder
+from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.interrupts import uninterrupted
 from eligo.rule import Rule, RuleId
-from eligo.segments.encoding import encoded, slices
+from eligo.segments.encoding import between, encoded, slices
 from eligo.segments.living.complete import CompletionScratch, complete_many, complete_one
 from eligo.segments.living.pools import GOING, LIVING, ROWS, USED_CONJUNCTIONS
 from eligo.segments.living.records import gather, tag_of
@@ -53,13 +53,20 @@ class LivingView(View):
 
     # -- one event
 
-    def ids(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> list[RuleId]:
+    def ids(
+        self,
+        event: Any,
+        buffer: EventBuffer,
+        tags: Iterable[str] | None,
+        limit: int | None,
+        encode: Encode = Encoder.encode,
+    ) -> list[RuleId]:
         gate, me = self._structure.gate, get_ident()
         outside = gate.is_outside(me)
         try:
             if outside:
                 gate.enter(me)
-            rows = self._rows(event, buffer, tags, limit)
+            rows = self._rows(event, buffer, tags, limit, encode)
             if not len(rows):
                 return []
             ids = self._ids(rows)
@@ -87,10 +94,17 @@ class LivingView(View):
 
         return self._inside(read)
 
-    def _rows(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, limit: int | None) -> I32:
+    def _rows(
+        self,
+        event: Any,
+        buffer: EventBuffer,
+        tags: Iterable[str] | None,
+        limit: int | None,
+        encode: Encode = Encoder.encode,
+    ) -> I32:
         structure = self._structure
         buffer.clear()
-        structure.encoder.encode(event, buffer)
+        encode(structure.encoder, event, buffer)
         wanted = _ANY if tags is None else structure.tags.wanted(wanted_tags(tags))
         if not structure.pools.state[USED_CONJUNCTIONS]:
             return _NONE
@@ -157,7 +171,7 @@ class LivingView(View):
         for first, part in slices(events):
             done, hurried = 0, False
             while done < len(part):
-                rest = part[done:] if isinstance(part, list) else part.slice(done)
+                rest = between(part, done)
                 moment = structure.moment()
                 buffer = None if hurried else encoded(rest, moment[0], first + done)
                 at = 0
@@ -192,8 +206,7 @@ class LivingView(View):
         """
         structure = self._structure
         if buffer is None:
-            some = events[:_HURRIED] if isinstance(events, list) else events.slice(0, _HURRIED)
-            buffer = encoded(some, structure.encoder, number)
+            buffer = encoded(between(events, 0, min(_HURRIED, len(events))), structure.encoder, number)
         elif structure.moment() != moment:
             return None
         if inspect is not None and at == 0:
