@@ -366,7 +366,7 @@ class Matcher:
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
-        many = thread_count(threads)
+        many = self._threads(events, threads)
         return self._matched(slices(events, many), tags, limit, on_error, many)
 
     @overload
@@ -466,7 +466,7 @@ class Matcher:
             return list(view.best(events, wanted, most))
 
         found: list[tuple[I64, pa.Array, F64]] = []
-        many = thread_count(threads)
+        many = self._threads(events, threads)
         for first, best in self._answers(slices(events, many), answer, many):
             found += ((number + first, ids, weight) for number, ids, weight in best)
         kind = self._type_of([ids for _, ids, _ in found])
@@ -502,6 +502,13 @@ class Matcher:
     def asked(self, event: Mapping[str, Any], owner: str = "") -> Callable[[Quantified], tuple[bool, str]] | None:
         """Not for users: what documents say to a quantifier for an event, and why; within `reading`."""
         return None if self._joins is None else partial(self._joins.explained, event, owner=owner)
+
+    def _threads(self, events: Any, threads: int | None) -> int:
+        """How many threads to match events with. Rules that change in place may change between the events of an
+        iterator, by whoever gives them: these are matched as they come.
+        """
+        many = thread_count(threads)
+        return 1 if self.engine.rules.kind == "living" and isinstance(events, Iterator) else many
 
     def _answers(
         self, sliced: Iterable[tuple[int, Any]], answer: Callable[[View, Any], T], threads: int

@@ -119,6 +119,7 @@ def _run(task: str) -> None:
     if task == _LABELS:
         _widest_labels()
         _larger_directory()
+        _shapes()
     elif task == _EXCHANGE:
         _exchange()
     elif task == _PIECES:
@@ -227,6 +228,21 @@ def _larger_directory() -> None:
     from eligo.index.be_tree.nodes import larger_slots
 
     larger_slots(np.full(8, -1, np.int64), np.zeros(8, np.int32))
+
+
+def _shapes() -> None:
+    """Rules that are one conjunction each, alike or not, and trees behind a selective predicate."""
+    import eligo
+
+    for texts in (
+        [f"a = {n}" for n in range(100)],
+        [f"a = {n % 50}" for n in range(100)],
+        [f"a = {n} and (f > 0 or s = 'x')" for n in range(100)],
+    ):
+        for ids in (range(100), map(str, range(100))):
+            matcher = eligo.Matcher("bitmap")
+            matcher.add_many(zip(ids, texts, strict=True))
+            _ask(matcher)
 
 
 def _exchange() -> None:

@@ -40,6 +40,7 @@ from eligo.rule import Rule, RuleId
 MENTION, JOINED, OWNER = "\U0010ffff", "\U0010fffe", "\U000ffffe"
 HIDDEN = (MENTION, JOINED, OWNER)
 MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
+KEPT = 1 << 22  # rules of a segment of which Python objects of ids are kept
 
 
 def is_id(rule: object) -> TypeGuard[RuleId]:
@@ -119,13 +120,30 @@ class RuleTable:
         return bytes(self.id_data[self.id_offsets[row] : self.id_offsets[row + 1]]).decode()
 
     def id_list(self, rows: I32) -> list[RuleId]:
-        """The ids of some rows."""
+        """The ids of some rows. Texts are kept: making one takes longer than finding a match. (A new number takes no
+        longer than looking for an old one in memory.)
+        """
         if len(self.ids):
             return self.ids[rows].tolist()  # type: ignore[no-any-return]
-        if len(rows) > MANY:
-            return self.id_array().take(arrow_of(rows)).to_pylist()  # type: ignore[no-any-return]
-        data, offsets = self.id_data, self.id_offsets
-        return [bytes(data[offsets[row] : offsets[row + 1]]).decode() for row in rows.tolist()]
+        if len(rows) <= MANY:
+            data, offsets = self.id_data, self.id_offsets
+            return [bytes(data[offsets[row] : offsets[row + 1]]).decode() for row in rows.tolist()]
+        objects, known = self._objects
+        found = objects[rows]
+        missing = known[rows] == 0
+        if missing.any():
+            new = rows[missing]
+            made = self.id_array().take(arrow_of(new)).to_pylist()
+            found[missing] = made
+            if len(self) <= KEPT:
+                objects[new] = made
+                known[new] = 1  # when the object is there
+        return found.tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _objects(self) -> tuple[NDArray[Any], U8]:
+        """Ids that were asked for, as Python objects, and which these are."""
+        return np.empty(len(self), np.object_), np.zeros(len(self), np.uint8)
 
     def id_array(self) -> pa.Array:
         """All ids as an Arrow array over the same memory."""

@@ -22,6 +22,7 @@ from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.gating import gate
+from eligo.evaluate.straight import Straight
 from eligo.index.base import Index
 from eligo.index.selectivity import likelihood
 from eligo.language.limits import DEFAULT_LIMITS, Limits
@@ -36,9 +37,9 @@ _NONE: I32 = np.zeros(0, np.int32)
 
 @dataclass(frozen=True)
 class Facts:
-    """What is asked of a segment again and again: how many conjunctions and predicates it has, and how many items they
-    are in all (predicates of conjunctions, runs of predicates); of which attributes the events must bring strings as
-    bytes, and which of these have a pattern that only the text itself can answer.
+    """What is asked of a segment again and again: how many conjunctions and predicates it has, how many items they are
+    in all (predicates of conjunctions, runs of predicates), and whether it has no trees; of which attributes the events
+    must bring strings as bytes, and which of these have a pattern that only the text itself can answer.
     """
 
     counts: I64
@@ -187,13 +188,14 @@ class Recipe:
 
     def _indexed(self, table: RuleTable, compiled: Compiled, conjunctions: Conjunctions) -> Segment:
         rank = often = None
-        if self.sample is not None and (self.evaluator.by_likelihood or not self.index.keeps_rows):
+        kind = Straight if Straight.takes(compiled) else self.evaluator
+        if self.sample is not None and (kind.by_likelihood or not self.index.keeps_rows):
             held = self.sample.held(conjunctions)
             rank, often = rank_by(held, conjunctions), held / self.sample.events
-        elif self.evaluator.by_likelihood:
+        elif kind.by_likelihood:
             often = likelihood(conjunctions)
         index = self.index.build(conjunctions, rank, **own(self.index, self.options))
-        evaluator = self.evaluator.build(compiled, often)
+        evaluator = kind.build(compiled, often)
         return segment_of(table, compiled, conjunctions, index, evaluator)
 
 
@@ -203,7 +205,13 @@ def segment_of(
     """Returns a segment of what was built; what the index keeps itself is left out."""
     facts = Facts(
         np.array(
-            [compiled.conjunctions, compiled.predicates, len(compiled.conjunction) + len(compiled.low_kind)], np.int64
+            [
+                compiled.conjunctions,
+                compiled.predicates,
+                len(compiled.conjunction) + len(compiled.low_kind),
+                isinstance(evaluator, Straight),
+            ],
+            np.int64,
         ),
         index.text_attributes(conjunctions),
         conjunctions.pattern_attributes(),
@@ -227,7 +235,8 @@ def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
         compiled = Compiled(**given)
         conjunctions = restore_conjunctions(part("spaces/"), compiled, recipe.strings, len(recipe.attributes))
         index = recipe.index.restore(conjunctions, part("index/"))
-    evaluator = recipe.evaluator.restore(compiled, part("evaluator/"))
+    kind = Straight if facts.counts[3] else recipe.evaluator
+    evaluator = kind.restore(compiled, part("evaluator/"))
     table, blocks = RuleTable(**part("rules/")), Blocks(part("blocks/"))
     return Segment(table, compiled, conjunctions, index, evaluator, facts, blocks)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -178,10 +179,12 @@ class SegmentsView(View):
         if len(found) == 1:
             segment, rows = found[0]
             return segment.table.id_list(rows[:limit])
-        parts = np.repeat(np.arange(len(found)), [len(rows) for _, rows in found])
-        rows = np.concatenate([rows for _, rows in found])
-        order = np.argsort(np.concatenate([segment.table.sequence[rows] for segment, rows in found]))[:limit]
-        return [found[parts[i]][0].table.id(rows[i]) for i in order]
+        ids = [rule for segment, rows in found for rule in segment.table.id_list(rows)]
+        sequences = [segment.table.sequence[rows] for segment, rows in found]
+        if all(one[-1] < other[0] for one, other in pairwise(sequences)):  # as rules come, if none was replaced
+            return ids[:limit]
+        order = np.argsort(np.concatenate(sequences), kind="stable")[:limit]
+        return [ids[i] for i in order.tolist()]
 
     def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
         found = self.rows(event, buffer, tags)
