@@ -1,0 +1,153 @@
+"""The kernel that reads rules in bulk agrees with the readable parser, on good, odd and broken text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eligo.compile.attributes import Attributes
+from eligo.compile.builder import Builder
+from eligo.compile.codes import STRING_CUT
+from eligo.compile.compiled import Compiled
+from eligo.compile.rule_text.reader import TextReader
+from eligo.compile.strings import Strings
+from eligo.errors import EligoError
+from eligo.language import Limits, parse
+from eligo.language.limits import DEFAULT_LIMITS
+from eligo.reading import normal_form
+from eligo.segments.rule_table import packed
+
+MULTI = frozenset({"m", "n.o"})
+NAMES = ("a", "b", "c.d", "_e9", "m", "n.o", "`f g`", "`or`", "Date", "näme")
+VALUES = (
+    "1", "2", "3", "-5", "+7", "0", "10", "2.5", "3.0", ".5", "1e3", "1.25e-2", "-0", "-0.0", "9007199254740993", "1.",
+    "123456789012345678", "99999999999999999999", "0.1", "1e400", "'x'", "'y'", "'it''s'", "''", "'é'", "'x%'", "true",
+    "FALSE", "date '2026-01-31'", "timestamp '2026-01-31 12:00:00.25+02:00'", "timestamp'2024-02-29T01:02Z'", "5x",
+    "date '2026-02-30'", "'ab\0c'", "null", "timestamp '2026-01-31 12:00'", "'abc'", "'abd'",
+)  # fmt: skip
+PATTERNS = ("'ab%'", "'%'", "''", "'abc'", "'a_c%'", "'%b%'", "'x%%'", "'a\\%%'", "'é%'", "'10!%' escape '!'", "'\x7f%'")
+COMPARISONS = ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "=>")
+ALPHABET = " ()'`,.=<>!-+%_\\0123eaxmAND\n\tOorné\0\x1c\u2028{\""
+
+
+def drawn(draw: random.Random, depth: int = 0) -> str:
+    """A rule's text; few attributes and values, so that predicates meet."""
+    kind = draw.random()
+    if depth < 4 and kind < 0.55:
+        word = draw.choice((" and ", " or ", " AND ", " Or\n"))
+        return word.join(drawn(draw, depth + 1) for _ in range(draw.choice((2, 2, 2, 3, 4))))
+    if depth < 6 and kind < 0.7:
+        return f"{draw.choice(('', '', 'not ', 'NOT not '))}({drawn(draw, depth + 1)})"
+    return draw.choice(("", "", "", "", "not ")) + leaf(draw)
+
+
+def leaf(draw: random.Random) -> str:
+    name = draw.choice(NAMES[: draw.choice((2, 6, len(NAMES)))])
+    some = VALUES[: draw.choice((3, 10, len(VALUES)))]
+    value, other = draw.choice(some), draw.choice(some)
+    no, blank = draw.choice(("", "", "not ")), draw.choice(("", " ", "  "))
+    several = ", ".join(draw.choice(some) for _ in range(draw.choice((1, 2, 3, 6))))
+    return draw.choice((
+        f"{name}{blank}{draw.choice(COMPARISONS[:8])}{blank}{value}",
+        f"{name}{blank}{draw.choice(COMPARISONS)}{blank}{value}",
+        f"{value} {draw.choice(COMPARISONS)} {name}",
+        f"{name} {no}in{blank}({several})",
+        f"{name} {no}between {value} and {other}",
+        f"{name} {no}LIKE {draw.choice(PATTERNS)}",
+        f"{name} is {no}null",
+        f"{draw.choice(('m', 'n.o', name))} {no}contains {draw.choice(('any', 'ALL', 'none'))} ({several})",
+        f"{name}",
+        draw.choice((name, "true", "false", "exists d (a < d.a)", "-- no\n a = 1")),
+    ))  # fmt: skip
+
+
+def mutated(draw: random.Random, text: str) -> str:
+    for _ in range(draw.choice((0, 0, 1, 1, 2, 4))):
+        place = draw.randrange(len(text) + 1)
+        cut = draw.choice((0, 0, 1, 3))
+        text = text[:place] + draw.choice(("", draw.choice(ALPHABET), draw.choice(ALPHABET))) + text[place + cut :]
+    return text
+
+
+def forms(compiled: Compiled, names: list[str], strings: list[str]) -> Iterator[Any]:
+    """Every rule's tree, its conjunctions in full: predicates by name, strings as they are."""
+
+    def cut(kind: int, key: int, key2: int) -> tuple[Any, ...]:
+        return (kind, strings[key >> 1], key & 1) if kind == STRING_CUT else (kind, key, key2)
+
+    low = list(zip(compiled.low_kind.tolist(), compiled.low_key.tolist(), compiled.low_key2.tolist(), strict=True))
+    high = list(zip(compiled.high_kind.tolist(), compiled.high_key.tolist(), compiled.high_key2.tolist(), strict=True))
+    predicates = []
+    for p in range(compiled.predicates):
+        runs = range(compiled.run_offsets[p], compiled.run_offsets[p + 1])
+        pattern = int(compiled.pattern[p])
+        name, flags = names[compiled.attribute[p]], int(compiled.flags[p])
+        text = strings[pattern] if pattern >= 0 else ""
+        predicates.append((name, flags, text, tuple((cut(*low[r]), cut(*high[r])) for r in runs)))
+    for n in range(compiled.rules):
+        tree = []
+        for token in compiled.tree[compiled.tree_offsets[n] : compiled.tree_offsets[n + 1]].tolist():
+            if token < 0:
+                tree.append(token)
+                continue
+            items = compiled.conjunction[compiled.conjunction_offsets[token] : compiled.conjunction_offsets[token + 1]]
+            tree.append(sorted(predicates[p] for p in items.tolist()))
+        yield tree
+
+
+def expected(text: str, limits: Limits, absent: str, multi: frozenset[str]) -> Any:
+    """What the readable way makes of a rule; an error if it is none."""
+    attributes, strings = Attributes(), Strings()
+    builder = Builder(attributes, strings, absent=absent, multi=multi)
+    try:
+        normal, hidden = normal_form(parse(text, limits), multi, absent)
+        builder.add(normal)
+    except EligoError as error:
+        return error
+    return next(forms(builder.finish(), attributes.names, list(strings))), hidden
+
+
+def compare(texts: list[str], limits: Limits = DEFAULT_LIMITS, absent: str = "fails") -> int:
+    """Read texts both ways; how many were read in bulk."""
+    offsets, data = packed(texts)
+    data.flags.writeable = False
+    reader = TextReader(limits, absent, MULTI)
+    done = 0
+    for first, stop in reader.chunks(offsets):
+        found = reader.read(data, offsets[first : stop + 1])
+        attributes, strings = Attributes(["zz", "a"]), Strings()
+        strings.intern("y")
+        got = list(forms(found.numbered(attributes, strings), attributes.names, list(strings)))
+        for place in np.flatnonzero(found.read).tolist():
+            text = texts[first + place]
+            right = expected(text, limits, absent, MULTI)
+            assert not isinstance(right, EligoError), (text, right)
+            assert (got[place], ()) == right, text
+            done += 1
+        assert all(not tree for tree, read in zip(got, found.read.tolist(), strict=True) if not read)
+    return done
+
+
+@pytest.mark.parametrize("absent", ["fails", "classical"])
+def test_drawn_rules_are_read_as_the_readable_parser_reads_them(absent: str) -> None:
+    draw = random.Random(7)
+    texts = [drawn(draw) for _ in range(4000)]
+    assert compare(texts, absent=absent) > 1000
+
+
+@pytest.mark.parametrize("absent", ["fails", "classical"])
+def test_mutated_rules_are_read_alike_or_not_at_all(absent: str) -> None:
+    draw = random.Random(8)
+    compare([mutated(draw, drawn(draw, draw.choice((0, 3, 4)))) for _ in range(6000)], absent=absent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_a_million_mutated_rules_are_read_alike_or_not_at_all(seed: int) -> None:
+    draw = random.Random(1000 + seed)
+    texts = [mutated(draw, drawn(draw, draw.choice((1, 3, 4, 5)))) for _ in range(10_000)]
+    compare(texts, absent=draw.choice(("fails", "classical")))
