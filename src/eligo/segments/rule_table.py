@@ -218,6 +218,39 @@ def make_rule_table(
     )
 
 
+def column_table(
+    sequence: I64,
+    ids: I64 | tuple[I64, U8],
+    texts: tuple[I64, U8],
+    weights: NDArray[np.float64],
+    tags: Mapping[int, tuple[str, ...]],
+) -> RuleTable:
+    """From arrays, with tags by row, and without the slots that find a row by its id; `join_rule_tables` makes them."""
+    names: dict[str, int] = {}
+    numbers: list[int] = []
+    sizes = np.zeros(len(sequence), np.int64)
+    for row in sorted(tags):
+        some = dict.fromkeys(tags[row])
+        sizes[row] = len(some)
+        numbers.extend(names.setdefault(tag, len(names)) for tag in some)
+    name_offsets, name_data = packed(list(names))
+    id_offsets, id_data = ids if isinstance(ids, tuple) else (np.zeros(1, np.int64), np.zeros(0, np.uint8))
+    return RuleTable(
+        sequence=sequence,
+        ids=np.zeros(0, np.int64) if isinstance(ids, tuple) else ids,
+        id_offsets=id_offsets,
+        id_data=id_data,
+        text_offsets=texts[0],
+        text_data=texts[1],
+        weight=weights,
+        tag_offsets=np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))),
+        tag=np.array(numbers, np.int32),
+        tag_name_offsets=name_offsets,
+        tag_name_data=name_data,
+        slots=np.zeros(16, np.int32),
+    )
+
+
 def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool_] | None], order: I64) -> RuleTable:
     """The kept rows of all tables, one table after another, then in `order`.
 

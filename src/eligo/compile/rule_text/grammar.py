@@ -81,8 +81,8 @@ from eligo.jit import inline, kernel
 
 @kernel
 def read_rules(s, begin, end, wanted, first):
-    """Read the rules data[begin[r]:end[r]] that are wanted, from the first on: `wanted` stays set where a rule was read.
-    Returns the rule to go on with, before which the slots of names or strings have to grow.
+    """Read the rules data[begin[r]:end[r]] that are wanted, from the first on: `wanted` stays set where a rule was
+    read. Returns the rule to go on with, before which the slots of names or strings have to grow.
     """
     state = s.state
     for r in range(first, len(begin)):
@@ -151,7 +151,7 @@ def read_rule(s, i, stop):
             token, a, b = next_token(s, b, stop)
             continue
         negated = positive == (nots & 1 == 1)
-        if token == NAME or token == QUOTED_NAME:
+        if token in (NAME, QUOTED_NAME):
             i = read_leaf(s, token, a, b, stop, negated)
         else:
             i = read_flipped(s, token, a, stop, negated)
@@ -202,7 +202,7 @@ def read_leaf(s, token, a, b, stop, negated):
         if operator == NOT_EQUAL:
             return end_leaf(s, attribute, EQUAL, 1, not negated, end)
         return end_leaf(s, attribute, operator, 1, negated, end)
-    if token == END or token == CLOSE or (token == WORD and (a == W_AND or a == W_OR)):
+    if token in (END, CLOSE) or (token == WORD and a in (W_AND, W_OR)):
         put_boolean(s, True, first)
         return end_leaf(s, attribute, EQUAL, 1, negated, i)
     if token != WORD:
@@ -257,7 +257,7 @@ def read_leaf(s, token, a, b, stop, negated):
 @inline
 def operand(s, token, a, b, stop, run):
     """Read a literal, and write its cuts as a run. Where it ends, or ODD."""
-    if token == WORD and (a == W_TRUE or a == W_FALSE):
+    if token == WORD and a in (W_TRUE, W_FALSE):
         put_boolean(s, a == W_TRUE, run)
         return b
     return read_value(s, token, a, stop, run)
@@ -304,7 +304,7 @@ def read_contains(s, attribute, i, stop, negated):
     end, values = read_list(s, b, stop, first)
     if end < 0:
         return ODD
-    if word == W_ANY or word == W_NONE:
+    if word in (W_ANY, W_NONE):
         return end_leaf(s, attribute, IN, values, negated == (word == W_ANY), end)
     if word != W_ALL:
         return ODD

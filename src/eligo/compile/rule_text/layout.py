@@ -1,23 +1,23 @@
 """The memory in which rules are read, as one argument of the kernels.
 
     input       data                              UTF-8 of all texts of the chunk
-    names       name_data, name_begin, name_end   attribute names met, numbered from 0; those below state[MULTI] are the
-                name_slots, name_at               multi-valued ones, entered beforehand. Slots as in compile/strings.py;
+    names       name_data, name_begin, name_end   attribute names met, numbered from 0; those below state[MULTI] are
+                name_slots, name_at               the multi-valued ones, entered beforehand. Slots as in strings.py;
                                                   name_at[i] is the slot of name i, so that an odd rule's can be freed
     strings     text_data, …, text_at             the same for strings
-    predicates  attribute flags pattern           as in compile/compiled.py; predicates that were merged into others stay
+    predicates  attribute flags pattern           as in compiled.py; predicates that were merged into others stay
                 form hash run_offsets             form: what merging has to know (SPECIAL, ORDER, PREFIX)
-    cuts        kind key past                     run r goes from cut 2r to cut 2r + 1; cut c has the kind kind[c] and the
-                                                  keys key[2c], key[2c + 1] of compile/codes.py. past[c]: BEFORE or AFTER
+    cuts        kind key past                     run r goes from cut 2r to cut 2r + 1; cut c has the kind kind[c] and
+                                                  the keys key[2c], key[2c + 1] of codes.py. past[c]: BEFORE or AFTER
                                                   an operand of a rule, or UNNAMED
     nodes       node_kind node_first node_count   of the rule at hand: PREDICATE, SEVERAL: node_first is the predicate;
                 node_hash child                   AND, OR: children child[node_first … + node_count], predicates first
                 stack frame                       operands that are not joined yet; what open parentheses interrupt
                 mark                              by attribute: the number of the join that met it last
-    output      conjunction_offsets conjunction tree_offsets tree leaves     as in compile/compiled.py
+    output      conjunction_offsets conjunction tree_offsets tree leaves     as in compiled.py
 
 Invariants: a node is in normal form as soon as it is made, with two children or more (an AND may have one that is
-SEVERAL). A predicate with the mark SEVERAL stands for two or more on one attribute of an AND that no single one can say.
+SEVERAL). A predicate with the mark SEVERAL stands for two or more on one attribute of an AND that no one can say alone.
 Equal nodes have equal hashes; nodes of equal hashes are taken for equal, and where that would matter the rule is odd.
 """
 
@@ -43,8 +43,8 @@ NAMES, NAME_BYTES, TEXTS, TEXT_BYTES = 0, 1, 2, 3
 PREDICATES, NODES, CHILDREN, OPERANDS, CONJUNCTIONS, ITEMS, TREE = 4, 5, 6, 7, 8, 9, 10
 # how rules are to be read,
 MULTI, CLASSICAL, MOST_DEPTH, MOST_TOKENS, MOST_VALUES = 11, 12, 13, 14, 15
-# and what is known of the rule at hand: how many runs and predicates there may be, tokens and leaves so far, form of the operands, the
-# number of the join.
+# and what is known of the rule at hand: how many runs and predicates there may be, tokens and leaves so far, the form of
+# the operands, the number of the join.
 MOST_RUNS, MOST_PREDICATES, TOKENS, LEAVES, FORM, JOIN = 16, 17, 18, 19, 20, 21
 STATE = 22
 

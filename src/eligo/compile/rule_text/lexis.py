@@ -45,7 +45,13 @@ def _word(text: str) -> int:
 
 
 W_AND, W_OR, W_NOT, W_IN, W_BETWEEN = _word("and"), _word("or"), _word("not"), _word("in"), _word("between")
-W_LIKE, W_IS, W_NULL, W_CONTAINS, W_EXISTS = _word("like"), _word("is"), _word("null"), _word("contains"), _word("exists")
+W_LIKE, W_IS, W_NULL, W_CONTAINS, W_EXISTS = (
+    _word("like"),
+    _word("is"),
+    _word("null"),
+    _word("contains"),
+    _word("exists"),
+)
 W_FORALL, W_TRUE, W_FALSE, W_DATE = _word("forall"), _word("true"), _word("false"), _word("date")
 W_ANY, W_ALL, W_NONE, W_ESCAPE = _word("any"), _word("all"), _word("none"), _word("escape")
 _TIMESTAMP = _word("timestam")  # and a p
@@ -204,10 +210,8 @@ def name_token(data, i, stop):
         quote = skip_blanks(data, end, stop)
         if quote < stop and data[quote] == 39:
             return DATE, quote + 1, quote + 1
-    elif (
-        word == W_AND or word == W_OR or word == W_NOT or word == W_IN or word == W_BETWEEN or word == W_LIKE
-        or word == W_IS or word == W_NULL or word == W_CONTAINS or word == W_EXISTS or word == W_FORALL
-        or word == W_TRUE or word == W_FALSE
+    elif word in (
+        W_AND, W_OR, W_NOT, W_IN, W_BETWEEN, W_LIKE, W_IS, W_NULL, W_CONTAINS, W_EXISTS, W_FORALL, W_TRUE, W_FALSE,
     ):  # fmt: skip
         return WORD, word, end
     return NAME, i, end
@@ -302,7 +306,7 @@ def read_value(s, token, i, stop, run):
             put_cut(s, low, STRING_CUT, 2 * number, 0, BEFORE)
         put_cut(s, high, STRING_CUT, 2 * number + 1, 0, AFTER)
         return end
-    if token == DATE or token == TIMESTAMP:
+    if token in (DATE, TIMESTAMP):
         end, micros = read_time(s.data, i, stop, token == TIMESTAMP)
         if end < 0:
             return ODD
@@ -423,7 +427,11 @@ def read_time(data, i, stop, with_time):
     while last > i and is_blank(data[last - 1]):
         last -= 1
     odd = np.int64(ODD), np.int64(0)
-    year, month, day = read_digits(data, i, last, 4), read_digits(data, i + 5, last, 2), read_digits(data, i + 8, last, 2)
+    year, month, day = (
+        read_digits(data, i, last, 4),
+        read_digits(data, i + 5, last, 2),
+        read_digits(data, i + 8, last, 2),
+    )
     if year < 2 or year > 9998 or month < 1 or month > 12 or day < 1 or data[i + 4] != 45 or data[i + 7] != 45:
         return odd
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

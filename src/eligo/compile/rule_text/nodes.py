@@ -195,9 +195,10 @@ def order_children(s, first, stop):
                 return False
         for k in range(s.node_first[node], s.node_first[node] + s.node_count[node]):
             part = s.child[k]
-            if not is_composite(s, part) and s.mark[s.attribute[s.node_first[part]]] == number:
-                if is_met(s, part, first, to):
-                    return False
+            if is_composite(s, part) or s.mark[s.attribute[s.node_first[part]]] != number:
+                continue
+            if is_met(s, part, first, to):
+                return False
     return True
 
 

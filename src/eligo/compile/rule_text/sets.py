@@ -166,11 +166,11 @@ def range_of(s, operator, first, stop):
         return ODD  # Booleans have no order; nothing is below the empty string
     if operator == LESS:
         copy_cut(s, low, high)
-    if operator == LESS or operator == AT_MOST:
+    if operator in (LESS, AT_MOST):
         put_cut(s, low, 4 * kind, 0, 0, UNNAMED)
     elif operator == MORE:
         copy_cut(s, high, low)
-    if operator == MORE or operator == AT_LEAST:
+    if operator in (MORE, AT_LEAST):
         put_cut(s, high, 4 * kind + 4, 0, 0, UNNAMED)
     if operator == BETWEEN:
         if s.kind[high + 2] >> 2 != kind or s.kind[low + 2] & 3 == 0 or compare_cuts(s, low, low + 2) > 0:
@@ -181,8 +181,8 @@ def range_of(s, operator, first, stop):
 
 @inline
 def prefix_range(s, number, run):
-    """Write the run of strings that match a pattern, or of a superset. How many wildcards matter: 0 if the run says all,
-    1 if the pattern has to be asked too, ODD for what is not usual.
+    """Write the run of strings that match a pattern, or of a superset. Returns 0 if the run says all, 1 if the pattern
+    has to be asked too, ODD for what is not usual.
     """
     begin, end = s.text_begin[number], s.text_end[number]
     wild = end
@@ -190,7 +190,7 @@ def prefix_range(s, number, run):
         byte = s.text_data[i]
         if byte == _BACKSLASH:
             return ODD
-        if wild == end and (byte == _PERCENT or byte == _UNDERSCORE):
+        if wild == end and byte in (_PERCENT, _UNDERSCORE):
             wild = i
     asked = 0
     for i in range(wild, end):
@@ -302,7 +302,9 @@ def combine(s, p, q, both):
     if both:
         while i < i_stop and j < j_stop:
             low, high = compare_cuts(s, 2 * i, 2 * j), compare_cuts(s, 2 * i + 1, 2 * j + 1)
-            if (low == 0 and not same_place(s, 2 * i, 2 * j)) or (high == 0 and not same_place(s, 2 * i + 1, 2 * j + 1)):
+            if (low == 0 and not same_place(s, 2 * i, 2 * j)) or (
+                high == 0 and not same_place(s, 2 * i + 1, 2 * j + 1)
+            ):
                 return np.int64(ODD)
             copy_cut(s, 2 * i if low >= 0 else 2 * j, 2 * to)
             copy_cut(s, 2 * i + 1 if high <= 0 else 2 * j + 1, 2 * to + 1)
@@ -377,8 +379,8 @@ def words_for(s, first, stop):
 
 @inline
 def is_said_by_one(s, p):
-    """Whether one predicate can say what a merged one does, as `_merged` of language/normalize/merge.py finds. ODD where
-    it is always true or never.
+    """Whether one predicate can say what a merged one does, as `_merged` of language/normalize/merge.py finds. ODD
+    where it is always true or never.
     """
     first, stop = s.run_offsets[p], s.run_offsets[p + 1]
     absent = s.flags[p] != 0
