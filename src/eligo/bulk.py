@@ -29,7 +29,7 @@ from eligo.segments.rule_table import OWNER, RuleTable, column_table, is_id
 
 Row = tuple[Any, Any, Any, Any, Any]
 _COLUMNS = ("id", "expression", "weight", "tags", "owner")
-_MANY = 1_000  # rows that are worth being read together: fewer are read before the kernel for it is there
+MANY = 1_000  # rows that are worth being read together: fewer are read before the kernel for it is there
 _PIECE = 16_384  # rows that are read together
 
 
@@ -59,8 +59,10 @@ class Columns:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def block(self, first: int, stop: int, keep: NDArray[np.bool_] | None, sequence: I64) -> RuleTable:
-        """The rows from `first` to below `stop`, or those of them to keep, as a table of rules."""
+    def block(
+        self, first: int, stop: int, keep: NDArray[np.bool_] | None, sequence: I64, texts: bool = True
+    ) -> RuleTable:
+        """The rows from `first` to below `stop`, or those of them to keep, as a table of rules; or without texts."""
         ids: I64 | tuple[I64, U8]
         if isinstance(self.id_array, tuple):
             ids = _slices(*self.id_array, first, stop, keep)
@@ -74,8 +76,10 @@ class Columns:
                 hidden = (OWNER + self.owners[place],) if place in self.owners else ()
                 if some := self.tags.get(place, ()) + hidden:
                     tags[row] = some
-        texts = _slices(self.text_offsets, self.text_data, first, stop, keep)
-        return column_table(sequence, ids, texts, weights if keep is None else weights[keep], tags)
+        written = np.zeros(len(sequence) + 1, np.int64), np.zeros(0, np.uint8)
+        if texts:
+            written = _slices(self.text_offsets, self.text_data, first, stop, keep)
+        return column_table(sequence, ids, written, weights if keep is None else weights[keep], tags)
 
 
 def _slices(offsets: I64, data: U8, first: int, stop: int, keep: NDArray[np.bool_] | None) -> tuple[I64, U8]:
@@ -90,14 +94,14 @@ def pieces_of(rules: Any) -> Iterator[Rows | Columns]:
     if not isinstance(rules, pa.Table | pa.RecordBatch) and hasattr(rules, "__arrow_c_stream__"):
         rules = _frame_table(rules)
     first = 0
-    if isinstance(rules, pa.Table | pa.RecordBatch) and rules.num_rows >= _MANY:
+    if isinstance(rules, pa.Table | pa.RecordBatch) and rules.num_rows >= MANY:
         _require(rules.schema.names)
         for first in range(0, rules.num_rows, _PIECE):
-            yield _table_columns(rules.slice(first, _PIECE), first)
+            yield table_columns(rules.slice(first, _PIECE), first)
         return
     rows = rows_of(rules)
     while some := list(islice(rows, _PIECE)):
-        yield Rows(first, some) if len(some) < _MANY else _row_columns(some, first)
+        yield Rows(first, some) if len(some) < MANY else _row_columns(some, first)
         first += len(some)
 
 
@@ -117,12 +121,19 @@ def _row_columns(rows: Sequence[Row | EligoError], first: int) -> Rows | Columns
     return _with_ids(first, ids, _joined(texts), weights, tags, owners, usual, rows.__getitem__) or Rows(first, rows)
 
 
-def _has_usual_rest(i: int, row: Row, weights: F64, tags: dict[int, tuple[str, ...]], owners: dict[int, str]) -> bool:
+def _has_usual_rest(
+    i: int,
+    row: Row,
+    weights: F64,
+    tags: dict[int, tuple[str, ...]],
+    owners: dict[int, str],
+    read_tags: Callable[[Any], tuple[str, ...]] = tags_of,
+) -> bool:
     """Note what a row says beside id and expression; False if something is wrong with it."""
     try:
         if row[2] is not None:
             weights[i] = weight_of(row[2])
-        if row[3] is not None and (some := tags_of(row[3])):
+        if row[3] is not None and (some := read_tags(row[3])):
             tags[i] = some
         if (owner := owner_of(row[4])) is not None:
             owners[i] = owner
@@ -158,7 +169,9 @@ def _with_ids(
     return Columns(first, ids, id_array, *texts, weights, tags, owners, usual, row)
 
 
-def _table_columns(table: pa.Table | pa.RecordBatch, first: int) -> Rows | Columns:
+def table_columns(
+    table: pa.Table | pa.RecordBatch, first: int = 0, read_tags: Callable[[Any], tuple[str, ...]] = tags_of
+) -> Rows | Columns:
     """Columns of some rows of a table; rows if ids or expressions are of types that are not usual."""
     columns = {name: _one_array(table.column(name)) for name in _COLUMNS if name in table.schema.names}
     rest = [columns.get(name) for name in _COLUMNS]
@@ -177,7 +190,7 @@ def _table_columns(table: pa.Table | pa.RecordBatch, first: int) -> Rows | Colum
         nothing = [None] * len(ids)
         values = (nothing if column is None else column.to_pylist() for column in (None, None, *loose))
         for i, row in enumerate(zip(*values, strict=True)):
-            usual[i] &= _has_usual_rest(i, row, weights, tags, owners)
+            usual[i] &= _has_usual_rest(i, row, weights, tags, owners, read_tags)
 
     def given(i: int) -> Row:
         return tuple(None if column is None else column[i].as_py() for column in rest)  # type: ignore[return-value]
@@ -193,6 +206,13 @@ def _table_columns(table: pa.Table | pa.RecordBatch, first: int) -> Rows | Colum
         usual,
         given,
     )
+
+
+def text_column(column: pa.Array) -> tuple[I64, U8]:
+    """Offsets and bytes of a column of texts; nulls are empty."""
+    texts = _as_text(column)
+    assert texts is not None
+    return _bytes_of(texts)
 
 
 def _one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:

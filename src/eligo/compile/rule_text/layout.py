@@ -17,7 +17,7 @@
     output      conjunction_offsets conjunction tree_offsets tree leaves     as in compiled.py
 
 Invariants: a node is in normal form as soon as it is made, with two children or more (an AND may have one that is
-SEVERAL). A predicate with the mark SEVERAL stands for two or more on one attribute of an AND that no one can say alone.
+SEVERAL). A predicate with the mark SEVERAL stands for two or more on one attribute of an AND that no one says alone.
 Equal nodes have equal hashes; nodes of equal hashes are taken for equal, and where that would matter the rule is odd.
 """
 
@@ -43,7 +43,7 @@ NAMES, NAME_BYTES, TEXTS, TEXT_BYTES = 0, 1, 2, 3
 PREDICATES, NODES, CHILDREN, OPERANDS, CONJUNCTIONS, ITEMS, TREE = 4, 5, 6, 7, 8, 9, 10
 # how rules are to be read,
 MULTI, CLASSICAL, MOST_DEPTH, MOST_TOKENS, MOST_VALUES = 11, 12, 13, 14, 15
-# and what is known of the rule at hand: how many runs and predicates there may be, tokens and leaves so far, the form of
+# and what is known of the rule at hand: how many runs and predicates there may be, tokens and leaves so far, form of
 # the operands, the number of the join.
 MOST_RUNS, MOST_PREDICATES, TOKENS, LEAVES, FORM, JOIN = 16, 17, 18, 19, 20, 21
 STATE = 22
