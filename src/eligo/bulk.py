@@ -25,7 +25,7 @@ from eligo.errors import EligoError, EventError, RuleTypeError
 from eligo.reading import owner_of, tags_of, weight_of
 from eligo.rule import RuleId
 from eligo.segments.encoding import from_frame
-from eligo.segments.rule_table import OWNER, RuleTable, column_table, is_id
+from eligo.segments.rule_table import MENTION, OWNER, RuleTable, column_table, is_id
 
 Row = tuple[Any, Any, Any, Any, Any]
 _COLUMNS = ("id", "expression", "weight", "tags", "owner")
@@ -60,22 +60,31 @@ class Columns:
         return len(self.ids)
 
     def block(
-        self, first: int, stop: int, keep: NDArray[np.bool_] | None, sequence: I64, texts: bool = True
+        self,
+        first: int,
+        stop: int,
+        keep: NDArray[np.bool_] | None,
+        sequence: I64,
+        mentions: Mapping[int, Sequence[str]],
+        texts: bool = True,
     ) -> RuleTable:
-        """The rows from `first` to below `stop`, or those of them to keep, as a table of rules; or without texts."""
+        """The rows from `first` to below `stop`, or those of them to keep, as a table of rules; or without texts.
+
+        `mentions` are attributes that rules only mention (rule_table.py), by row from `first` on.
+        """
         ids: I64 | tuple[I64, U8]
         if isinstance(self.id_array, tuple):
             ids = _slices(*self.id_array, first, stop, keep)
         else:
             ids = self.id_array[first:stop] if keep is None else self.id_array[first:stop][keep]
-        weights = self.weights[first:stop]
-        places = range(first, stop) if keep is None else (first + np.flatnonzero(keep)).tolist()
-        tags: dict[int, tuple[str, ...]] = {}
-        if self.tags or self.owners:
-            for row, place in enumerate(places):
-                hidden = (OWNER + self.owners[place],) if place in self.owners else ()
-                if some := self.tags.get(place, ()) + hidden:
-                    tags[row] = some
+        weights, tags = self.weights[first:stop], dict[int, tuple[str, ...]]()
+        if self.tags or self.owners or mentions:
+            row = np.arange(stop - first) if keep is None else np.where(keep, np.cumsum(keep) - 1, -1)
+            for i in self.tags.keys() | self.owners.keys() | {first + i for i in mentions}:
+                if first <= i < stop and row[i - first] >= 0:
+                    owner = (OWNER + self.owners[i],) if i in self.owners else ()
+                    hidden = (MENTION + name for name in mentions.get(i - first, ()))
+                    tags[int(row[i - first])] = (*self.tags.get(i, ()), *owner, *hidden)
         written = np.zeros(len(sequence) + 1, np.int64), np.zeros(0, np.uint8)
         if texts:
             written = _slices(self.text_offsets, self.text_data, first, stop, keep)
@@ -187,7 +196,7 @@ def table_columns(
         weights = np.ones(len(ids))
     usual &= np.isfinite(weights)
     if any(column is not None and column.null_count < len(column) for column in loose):
-        nothing = [None] * len(ids)
+        nothing, read_tags = [None] * len(ids), _remembering(read_tags)
         values = (nothing if column is None else column.to_pylist() for column in (None, None, *loose))
         for i, row in enumerate(zip(*values, strict=True)):
             usual[i] &= _has_usual_rest(i, row, weights, tags, owners, read_tags)
@@ -206,6 +215,20 @@ def table_columns(
         usual,
         given,
     )
+
+
+def _remembering(read_tags: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], tuple[str, ...]]:
+    """The same function, for tags that many rules have."""
+    known: dict[Any, tuple[str, ...]] = {}
+
+    def read(tags: Any) -> tuple[str, ...]:
+        key = tuple(tags) if isinstance(tags, list) else tags
+        found = known.get(key)
+        if found is None:
+            found = known[key] = read_tags(tags)
+        return found
+
+    return read
 
 
 def text_column(column: pa.Array) -> tuple[I64, U8]:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from itertools import islice
+from itertools import compress, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -342,16 +342,15 @@ class _Load:
         kinds = {type(rule) for rule in ids if rule is not None}
         if self.id_type is not None and kinds != {self.id_type}:
             return np.zeros(len(ids), np.bool_)
-        seen, find = self.seen, self.rules.find
+        seen = self.seen
         fresh = np.ones(len(ids), np.bool_)
         if not seen.keys().isdisjoint(ids):
             fresh &= np.array([rule not in seen for rule in ids], np.bool_)
         if len(set(ids)) < len(ids):
             times = Counter(ids)
             fresh &= np.array([times[rule] == 1 for rule in ids], np.bool_)
-        if self.rules.count:
-            for i in np.flatnonzero(fresh & wanted).tolist():
-                fresh[i] = find(ids[i]) is None  # type: ignore[arg-type]
+        if self.rules.count and len(places := np.flatnonzero(fresh & wanted)):
+            fresh[places] = ~self.rules.known([ids[i] for i in places.tolist()])  # type: ignore[misc]
         return fresh
 
     def _take_block(
@@ -371,7 +370,7 @@ class _Load:
         keep = np.zeros(compiled.rules, np.bool_)
         keep[: len(fast)] = fast
         tree, tree_offsets = kept_slices(compiled.tree, compiled.tree_offsets, keep)
-        block = columns.block(first, stop, None if every else fast, arrivals if every else arrivals[fast])
+        block = columns.block(first, stop, None if every else fast, arrivals[fast], found.mentions)
         part.blocks.append((block, replace(compiled, tree=tree, tree_offsets=tree_offsets)))
         chosen = ids if every else [rule for rule, taken in zip(ids, fast.tolist(), strict=True) if taken]
         self.seen.update(zip(chosen, block.sequence.tolist(), strict=True))
@@ -506,10 +505,11 @@ class _Load:
         rules, doomed = self.rules, list[Place]()
         # Without `replace` no id was there when its rule was taken.
         looked = rules.count and (self.replace or self.changes != self.loader.changes)
-        for rule, arrival in list(self.seen.items()) if looked else ():
-            known = rules.find(rule)
-            if known is None:
-                continue
+        ids = list(self.seen) if looked else []
+        some = rules.known(ids).tolist() if ids else []
+        for rule in compress(ids, some):
+            known, arrival = rules.find(rule), self.seen[rule]
+            assert known is not None
             if self.replace:
                 self.placed[arrival] = rules.sequence_at(known)
                 doomed.append(known)

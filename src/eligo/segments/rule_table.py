@@ -113,6 +113,17 @@ class RuleTable:
             return int(find_bytes(self.id_data, self.id_offsets, self.id_offsets[1:], self.slots, raw, 0, len(raw)))
         return int(find_integer(self.ids, self.slots, rule)) if len(self.ids) else -1
 
+    def rows_of(self, ids: Sequence[RuleId]) -> I32:
+        """The rows of ids, all of one type; -1 for those that are not here."""
+        if isinstance(ids[0], str):
+            if not self.has_text_ids:
+                return np.full(len(ids), -1, np.int32)
+            offsets, data = packed(ids)  # type: ignore[arg-type]
+            rows: I32 = find_texts(self.id_data, self.id_offsets, self.id_offsets[1:], self.slots, data, offsets)
+            return rows
+        wanted = np.array(ids, np.int64)
+        return find_integers(self.ids, self.slots, wanted) if len(self.ids) else np.full(len(ids), -1, np.int32)
+
     def id(self, row: int) -> RuleId:
         if len(self.ids):
             return int(self.ids[row])
@@ -347,6 +358,24 @@ def fill_integers(ids, slots):
         while slots[at] != 0:
             at = (at + np.uint64(1)) & mask
         slots[at] = row + 1
+
+
+@kernel
+def find_integers(ids, slots, wanted):
+    """The row of each id, or -1."""
+    rows = np.empty(len(wanted), np.int32)
+    for i in range(len(wanted)):
+        rows[i] = find_integer(ids, slots, wanted[i])
+    return rows
+
+
+@kernel
+def find_texts(data, begin, end, slots, texts, offsets):
+    """The same for ids that are texts."""
+    rows = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(rows)):
+        rows[i] = find_bytes(data, begin, end, slots, texts, offsets[i], offsets[i + 1])
+    return rows
 
 
 @kernel

@@ -204,7 +204,7 @@ class _UnitReader:
                 compiled = found.numbered(self.attributes, self.strings)
                 tree, offsets = kept_slices(compiled.tree, compiled.tree_offsets, fast)
                 sequence = start + np.flatnonzero(fast[taken])
-                table = columns.block(first, stop, None if fast.all() else fast, sequence, texts=False)
+                table = columns.block(first, stop, None if fast.all() else fast, sequence, found.mentions, texts=False)
                 self.pending.blocks.append((table, replace(compiled, tree=tree, tree_offsets=offsets)))
             if fast[-1]:
                 self.last = ids[stop - 1]

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.compile.compiled import mixed
 from eligo.compile.rule_text.layout import (
+    ABSORBED,
     AND,
     CHILDREN,
     CONJUNCTIONS,
+    DECIMAL,
     DEPTH,
     FORM,
     FRAME,
+    IDENTITY,
     ITEMS,
+    JOIN,
     LEAVES,
+    MENTIONS,
     MOST_DEPTH,
     MOST_PREDICATES,
     MOST_RUNS,
@@ -94,12 +100,15 @@ def read_rules(s, begin, end, wanted, first):
             predicates, conjunctions = state[PREDICATES], state[CONJUNCTIONS]
             items, tree = state[ITEMS], state[TREE]
             state[NODES] = state[CHILDREN] = state[OPERANDS] = state[TOKENS] = state[LEAVES] = state[FORM] = 0
+            state[IDENTITY] = state[ABSORBED] = 0
             state[MOST_RUNS] = s.run_offsets[predicates] + ROOM * size + 16
             state[MOST_PREDICATES] = predicates + ROOM * size + 16
             wanted[r] = is_text(s.data, begin[r], end[r]) and read_rule(s, begin[r], end[r])
             if wanted[r]:
                 write_tree(s, s.stack[0])
                 s.leaves[r] = state[LEAVES]
+                if state[ABSORBED]:
+                    mention(s, r, predicates, items)
             else:
                 forget(s.name_slots, s.name_at, names, state[NAMES])
                 forget(s.text_slots, s.text_at, texts, state[TEXTS])
@@ -108,6 +117,22 @@ def read_rules(s, begin, end, wanted, first):
                 state[ITEMS], state[TREE] = items, tree
         s.tree_offsets[r + 1] = state[TREE]
     return len(begin)
+
+
+@inline
+def mention(s, rule, predicates, items):
+    """Note the attributes that a rule names and its normal form does not, unless they are multi-valued."""
+    state = s.state
+    state[JOIN] += 1
+    number = state[JOIN]
+    for i in range(items, state[ITEMS]):
+        s.mark[s.attribute[s.conjunction[i]]] = number
+    for p in range(predicates, state[PREDICATES]):
+        attribute = s.attribute[p]
+        if s.mark[attribute] != number and attribute >= state[MULTI]:
+            s.mark[attribute] = number
+            s.mention_rule[state[MENTIONS]], s.mention_name[state[MENTIONS]] = rule, attribute
+            state[MENTIONS] += 1
 
 
 @inline
@@ -204,6 +229,8 @@ def read_leaf(s, token, a, b, stop, negated):
         return end_leaf(s, attribute, operator, 1, negated, end)
     if token in (END, CLOSE) or (token == WORD and a in (W_AND, W_OR)):
         put_boolean(s, True, first)
+        s.state[DECIMAL] = 0
+        identify(s, WORD, first)
         return end_leaf(s, attribute, EQUAL, 1, negated, i)
     if token != WORD:
         return ODD
@@ -233,7 +260,7 @@ def read_leaf(s, token, a, b, stop, negated):
         return end_leaf(s, attribute, BETWEEN, 2, negated, end)
     if a == W_LIKE:
         token, a, b = next_token(s, b, stop)
-        end = read_value(s, token, a, stop, first) if token == TEXT else ODD
+        end = operand(s, token, a, b, stop, first) if token == TEXT else ODD
         if end < 0:
             return ODD
         token, a, b = next_token(s, end, stop)
@@ -259,8 +286,22 @@ def operand(s, token, a, b, stop, run):
     """Read a literal, and write its cuts as a run. Where it ends, or ODD."""
     if token == WORD and a in (W_TRUE, W_FALSE):
         put_boolean(s, a == W_TRUE, run)
-        return b
-    return read_value(s, token, a, stop, run)
+        s.state[DECIMAL] = 0
+        end = b
+    else:
+        end = read_value(s, token, a, stop, run)
+        if end < 0:
+            return ODD
+    identify(s, token, run)
+    return end
+
+
+@inline
+def identify(s, token, run):
+    """Add an operand to the identity of the predicate that is being read: its type, and the cut after it."""
+    cut = 2 * run + 1
+    code = mixed(np.uint64(s.state[IDENTITY]), 2 * token + s.state[DECIMAL] + 1)
+    s.state[IDENTITY] = np.int64(mixed(mixed(code, s.key[2 * cut]), s.key[2 * cut + 1]))
 
 
 @inline
@@ -323,6 +364,7 @@ def read_each(s, attribute, first, values, negated, end):
     for i in range(values):
         run = s.run_offsets[s.state[PREDICATES]]
         move_run(s, first + 3 * values + 2 + i, run)
+        s.state[IDENTITY] = 0
         if end_leaf(s, attribute, EQUAL, 1, negated, end) < 0:
             return ODD
     return end if join(s, OR if negated else AND, values) else ODD
@@ -331,9 +373,11 @@ def read_each(s, attribute, first, values, negated, end):
 @inline
 def read_flipped(s, token, a, stop, negated):
     """Read a comparison with its value on the left, `18 <= age`. Where it ends, or ODD."""
-    end = read_value(s, token, a, stop, s.run_offsets[s.state[PREDICATES]])
+    run = s.run_offsets[s.state[PREDICATES]]
+    end = read_value(s, token, a, stop, run)
     if end < 0:
         return ODD
+    identify(s, token, run)
     token, a, b = next_token(s, end, stop)
     if token != COMPARISON:
         return ODD

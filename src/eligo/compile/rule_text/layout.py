@@ -7,6 +7,7 @@
     strings     text_data, …, text_at             the same for strings
     predicates  attribute flags pattern           as in compiled.py; predicates that were merged into others stay
                 form hash run_offsets             form: what merging has to know (SPECIAL, ORDER, PREFIX)
+                identity                          a hash of the predicate as written; 0 where merging made it
     cuts        kind key past                     run r goes from cut 2r to cut 2r + 1; cut c has the kind kind[c] and
                                                   the keys key[2c], key[2c + 1] of codes.py. past[c]: BEFORE or AFTER
                                                   an operand of a rule, or UNNAMED
@@ -15,6 +16,7 @@
                 stack frame                       operands that are not joined yet; what open parentheses interrupt
                 mark                              by attribute: the number of the join that met it last
     output      conjunction_offsets conjunction tree_offsets tree leaves     as in compiled.py
+                mention_rule mention_name         attributes that a rule names and its normal form does not
 
 Invariants: a node is in normal form as soon as it is made, with two children or more (an AND may have one that is
 SEVERAL). A predicate with the mark SEVERAL stands for two or more on one attribute of an AND that no one says alone.
@@ -29,10 +31,10 @@ ARRAYS = (
     "data",
     "name_data", "name_begin", "name_end", "name_slots", "name_at",
     "text_data", "text_begin", "text_end", "text_slots", "text_at",
-    "attribute", "flags", "pattern", "form", "hash", "run_offsets",
+    "attribute", "flags", "pattern", "form", "hash", "identity", "run_offsets",
     "kind", "key", "past",
     "node_kind", "node_first", "node_count", "node_hash", "child", "stack", "frame", "mark",
-    "conjunction_offsets", "conjunction", "tree_offsets", "tree", "leaves",
+    "conjunction_offsets", "conjunction", "tree_offsets", "tree", "leaves", "mention_rule", "mention_name",
     "state",
 )  # fmt: skip
 
@@ -44,9 +46,11 @@ PREDICATES, NODES, CHILDREN, OPERANDS, CONJUNCTIONS, ITEMS, TREE = 4, 5, 6, 7, 8
 # how rules are to be read,
 MULTI, CLASSICAL, MOST_DEPTH, MOST_TOKENS, MOST_VALUES = 11, 12, 13, 14, 15
 # and what is known of the rule at hand: how many runs and predicates there may be, tokens and leaves so far, form of
-# the operands, the number of the join.
+# the operands, the number of the join; a hash of the operands as they are written, whether a number has a fraction or
+# exponent, whether something was absorbed; and how many mentions there are.
 MOST_RUNS, MOST_PREDICATES, TOKENS, LEAVES, FORM, JOIN = 16, 17, 18, 19, 20, 21
-STATE = 22
+IDENTITY, DECIMAL, ABSORBED, MENTIONS = 22, 23, 24, 25
+STATE = 26
 
 # Kinds of nodes.
 PREDICATE, SEVERAL, AND, OR = 0, 1, 2, 3

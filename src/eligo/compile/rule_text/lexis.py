@@ -21,6 +21,7 @@ from eligo.compile.events import ordered_float
 from eligo.compile.rule_text.layout import (
     AFTER,
     BEFORE,
+    DECIMAL,
     FORM,
     NAME_BYTES,
     NAMES,
@@ -291,6 +292,7 @@ def put_cut(s, cut, kind, key, key2, past):
 @inline
 def read_value(s, token, i, stop, run):
     """Write the cuts right before and after a literal as a run. Where the literal ends, or ODD."""
+    s.state[DECIMAL] = 0
     if token == NUMBER:
         return read_number(s, i, stop, run)
     low, high = 2 * run, 2 * run + 1
@@ -387,6 +389,7 @@ def read_number(s, i, stop, run):
         put_cut(s, low, NUMBER_CUT, value, bits + np.int64(back < value), BEFORE)
         put_cut(s, high, NUMBER_CUT, value + 1, bits + np.int64(back <= value), AFTER)
         return i
+    s.state[DECIMAL] = 1
     if mantissa >= _EXACT or scale < -22 or scale > 22:
         return ODD
     number = np.float64(mantissa)

@@ -2,7 +2,7 @@
 
 NOT is a polarity that the grammar knows when it begins an operand, so nodes come here from the leaves up, already
 negated, as they do in `normalize`. Joining operands flattens, merges predicates on one attribute, and puts predicates
-first. Wherever a constant would come out, or something equal twice, the rule is odd.
+first. Wherever a constant would come out, or it is not certain what equals what, the rule is odd.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from eligo.compile.codes import RESIDUAL
 from eligo.compile.compiled import mixed
 from eligo.compile.rule_text.layout import (
+    ABSORBED,
     AND,
     CHILDREN,
     CONJUNCTIONS,
@@ -25,7 +26,7 @@ from eligo.compile.rule_text.layout import (
     SEVERAL,
     TREE,
 )
-from eligo.compile.rule_text.sets import combine, is_said_by_one, mergeable
+from eligo.compile.rule_text.sets import combine, is_said_by_one, mergeable, same_predicate
 from eligo.jit import inline
 
 _MANY = 64  # children of one node that are compared with each other; a rule with more to compare is odd
@@ -74,12 +75,13 @@ def join(s, kind, count):
         stop = merge_children(s, kind, first, stop)
         if stop < 0:
             return False
+    stop = order_children(s, first, stop)
+    if stop < 0:
+        return False
     state[OPERANDS] = top + 1
     if stop == first + 1 and s.node_kind[s.child[first]] != SEVERAL:
         s.stack[top] = s.child[first]
         return True
-    if not order_children(s, first, stop):
-        return False
     code = np.uint64(kind)
     for i in range(first, stop):
         code = mixed(code, s.node_hash[s.child[i]])
@@ -166,14 +168,16 @@ def merge_children(s, kind, first, stop):
 
 @inline
 def order_children(s, first, stop):
-    """Put predicates first. False if some child equals another, or absorbs it: `a and (a or b)`."""
+    """Put predicates first, and leave out what one of them absorbs: `a and (a or b)`. Where the children end then, -1
+    if nested ones are equal to each other, or it is not known what is equal.
+    """
     nested = 0
     for i in range(first, stop):
         nested += is_composite(s, s.child[i])
     if nested == 0:
-        return True
+        return stop
     if nested > _MANY:
-        return False
+        return np.int64(-1)
     s.state[JOIN] += 1
     number = s.state[JOIN]
     to, behind = first, stop
@@ -186,34 +190,43 @@ def order_children(s, first, stop):
             s.mark[s.attribute[s.node_first[node]]] = number
             s.child[to] = node
             to += 1
-    for i in range(nested):
-        s.child[to + i] = s.child[stop + i]
-    for i in range(to, stop):
-        node = s.child[i]
-        for j in range(to, i):
+    predicates = to
+    for i in range(stop, behind):
+        node, absorbed = s.child[i], 0
+        for j in range(stop, i):
             if s.node_hash[s.child[j]] == s.node_hash[node]:
-                return False
+                return np.int64(-1)
         for k in range(s.node_first[node], s.node_first[node] + s.node_count[node]):
             part = s.child[k]
             if is_composite(s, part) or s.mark[s.attribute[s.node_first[part]]] != number:
                 continue
-            if is_met(s, part, first, to):
-                return False
-    return True
+            found = is_among(s, part, first, predicates)
+            if found < 0:
+                return np.int64(-1)
+            absorbed |= found
+        if absorbed:
+            s.state[ABSORBED] = 1
+        else:
+            s.child[to] = node
+            to += 1
+    return to
 
 
 @inline
-def is_met(s, part, first, stop):
-    """Whether a predicate may be one of these, as it is or as one of several that were merged."""
-    attribute = s.attribute[s.node_first[part]]
+def is_among(s, part, first, stop):
+    """Whether a predicate is one of these, -1 if that is not known: several that were merged may have been it."""
+    p, found = s.node_first[part], 0
     for i in range(first, stop):
         node = s.child[i]
-        if s.attribute[s.node_first[node]] == attribute:
+        q = s.node_first[node]
+        if s.attribute[p] == s.attribute[q]:
             if s.node_kind[node] == SEVERAL or s.node_kind[part] == SEVERAL:
-                return True
-            if s.node_hash[node] == s.node_hash[part]:
-                return True
-    return False
+                return -1
+            same = same_predicate(s, p, q)
+            if same < 0:
+                return -1
+            found |= same
+    return found
 
 
 @inline

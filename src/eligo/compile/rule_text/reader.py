@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import I32, I64, U8, Compiled, unique
-from eligo.compile.renumber import renumbered
+from eligo.compile.compiled import I32, I64, U8, Compiled, kept_slices, unique
+from eligo.compile.renumber import mark_used, renumbered
 from eligo.compile.rule_text.grammar import read_rules
 from eligo.compile.rule_text.layout import (
     ARRAYS,
@@ -20,6 +20,7 @@ from eligo.compile.rule_text.layout import (
     DEPTH,
     FRAME,
     ITEMS,
+    MENTIONS,
     MOST_DEPTH,
     MOST_TOKENS,
     MOST_VALUES,
@@ -52,11 +53,18 @@ class ReadRules:
     names: list[str]
     data: U8
     offsets: I64
+    mentions: dict[int, list[str]]  # of rules whose normal form lacks attributes that they name: these, sorted
 
     def numbered(self, attributes: Attributes, strings: Strings) -> Compiled:
-        """The rules under the numbers of these tables. Writers hold the matcher's lock."""
-        names = np.array([attributes.intern(name) for name in self.names], np.int32)
-        return renumbered(self.compiled, names, strings.intern_many(self.data, self.offsets))
+        """The rules under the numbers of these tables, where all that they use is entered. Writers hold the matcher's
+        lock.
+        """
+        named, used = np.zeros(len(self.names), np.bool_), np.zeros(len(self.offsets) - 1, np.bool_)
+        mark_used(self.compiled, named, used)
+        names, texts = np.zeros(len(named), np.int32), np.zeros(len(used), np.int32)
+        names[named] = [attributes.intern(self.names[number]) for number in np.flatnonzero(named).tolist()]
+        texts[used] = strings.intern_many(*kept_slices(self.data, self.offsets, used))
+        return renumbered(self.compiled, names, texts)
 
 
 class TextReader:
@@ -132,7 +140,13 @@ class TextReader:
         ends = memory["name_end"][: state[NAMES]].tolist()
         names = [raw[a:b].decode() for a, b in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
         texts = np.append(memory["text_begin"][: state[TEXTS]], state[TEXT_BYTES])
-        return ReadRules(read, leaves, unique(compiled), names, memory["text_data"][: state[TEXT_BYTES]].copy(), texts)
+        mentions: dict[int, list[str]] = {}
+        rules, named = (memory[f"mention_{what}"][: state[MENTIONS]].tolist() for what in ("rule", "name"))
+        for rule, name in zip(rules, named, strict=True):
+            mentions.setdefault(rule, []).append(names[name])
+        mentions = {rule: sorted(some) for rule, some in mentions.items()}
+        data = memory["text_data"][: state[TEXT_BYTES]].copy()
+        return ReadRules(read, leaves, unique(compiled), names, data, texts, mentions)
 
     def _grow(self, which: str, count: int, size: int, names: bool = False) -> None:
         """Have slots for so many entries and for those of a rule of that size, and marks for as many attributes."""
@@ -148,12 +162,13 @@ class TextReader:
 
     def _room(self, size: int, rules: int, longest: int, names: bytes) -> dict[str, NDArray[Any]]:
         """Memory for rules of so many bytes together; what was used before if it is large enough."""
-        room, few = ROOM * size + 16 * rules + 64, len(names) + len(self.multi) + size + 64
+        room, few = ROOM * size + 16 * rules + 64, len(names) + len(self.multi) + size + rules + 64
         sizes: dict[str, tuple[int, type]] = {
             "name_data": (few, np.uint8), "name_begin": (few, np.int64), "name_end": (few, np.int64),
             "name_at": (few, np.int64), "text_data": (room, np.uint8), "text_begin": (few, np.int64),
             "text_end": (few, np.int64), "text_at": (few, np.int64), "attribute": (room, np.int32),
             "flags": (room, np.uint8), "pattern": (room, np.int32), "form": (room, np.uint8), "hash": (room, np.uint64),
+            "identity": (room, np.uint64), "mention_rule": (few, np.int32), "mention_name": (few, np.int32),
             "run_offsets": (room, np.int64), "kind": (2 * room, np.uint8), "key": (4 * room, np.int64),
             "past": (2 * room, np.uint8), "node_kind": (8 * longest + 64, np.uint8),
             "node_first": (8 * longest + 64, np.int32), "node_count": (8 * longest + 64, np.int32),
@@ -164,7 +179,7 @@ class TextReader:
         }  # fmt: skip
         for name, (least, kind) in sizes.items():
             if name not in self._memory or len(self._memory[name]) < least:
-                self._memory[name] = np.empty(least, kind)
+                self._memory[name] = np.empty(1 << (least - 1).bit_length(), kind)  # chunks are not all of one size
         self._memory["name_data"][: len(names)] = np.frombuffer(names, np.uint8)
         self._memory["run_offsets"][0] = self._memory["conjunction_offsets"][0] = 0
         return self._memory

@@ -25,6 +25,7 @@ from eligo.compile.rule_text.layout import (
     BEFORE,
     CLASSICAL,
     FORM,
+    IDENTITY,
     LEAVES,
     MOST_PREDICATES,
     MOST_RUNS,
@@ -266,7 +267,14 @@ def compare_predicate(s, attribute, operator, values, negated):
     if negated and several:
         flags |= ALL_VALUES
     form, state[FORM] = state[FORM], 0
-    return add_predicate(s, attribute, flags, pattern, form, stop)
+    identity = np.uint64(state[IDENTITY])
+    state[IDENTITY] = 0
+    if identity != 0 or values == 0:
+        identity = mixed(mixed(identity, attribute), 2 * operator + np.int64(negated) + 1)
+    p = add_predicate(s, attribute, flags, pattern, form, stop)
+    if p >= 0:
+        s.identity[p] = identity
+    return p
 
 
 @inline
@@ -281,9 +289,25 @@ def add_predicate(s, attribute, flags, pattern, form, stop):
     for cut in range(2 * s.run_offsets[p], 2 * stop):
         h = mixed(h, s.kind[cut])
         h = mixed(mixed(h, s.key[2 * cut]), s.key[2 * cut + 1])
-    s.hash[p] = h
+    s.hash[p], s.identity[p] = h, 0
     s.state[PREDICATES] = p + 1
     return p
+
+
+@inline
+def same_predicate(s, p, q):
+    """1 if two predicates are equal as they are written, 0 if they are not, ODD if that is not known of some."""
+    if s.hash[p] != s.hash[q]:
+        return 0
+    if s.identity[p] == 0 or s.identity[q] == 0:
+        return ODD
+    shift = 2 * (s.run_offsets[q] - s.run_offsets[p])
+    if s.identity[p] != s.identity[q] or s.run_offsets[q + 1] - s.run_offsets[p + 1] != shift // 2:
+        return 0
+    for cut in range(2 * s.run_offsets[p], 2 * s.run_offsets[p + 1]):
+        if compare_cuts(s, cut, cut + shift) != 0:
+            return 0
+    return 1 if s.pattern[p] == s.pattern[q] and s.flags[p] == s.flags[q] else 0
 
 
 @inline
