@@ -75,8 +75,8 @@ class Dnf(Interval):
 
     @classmethod
     def doubtful(cls, compiled: Compiled, leaves: I32, **settings: Any) -> NDArray[np.bool_]:
-        terms = settings["terms"]
-        if settings["past_terms"] == "interval":
+        terms = settings.get("terms", DEFAULT_LIMITS.terms)
+        if settings.get("past_terms") == "interval":
             return np.zeros(compiled.rules, np.bool_)
         size = _counted(compiled)[2]
         # A term has at most all of a rule's predicates; a flat rule has as many terms as it has conjunctions.

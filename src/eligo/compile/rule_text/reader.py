@@ -120,11 +120,12 @@ class TextReader:
         memory, state = self._memory, self._memory["state"]
         predicates, runs = int(state[PREDICATES]), int(memory["run_offsets"][state[PREDICATES]])
         cuts, keys = memory["kind"][: 2 * runs].reshape(-1, 2), memory["key"][: 4 * runs].reshape(-1, 4)
+        # `unique` copies what it cuts down, but may keep offsets as they are.
         compiled = Compiled(
             attribute=memory["attribute"][:predicates],
             flags=memory["flags"][:predicates],
             pattern=memory["pattern"][:predicates],
-            run_offsets=memory["run_offsets"][: predicates + 1],
+            run_offsets=memory["run_offsets"][: predicates + 1].copy(),
             low_kind=np.ascontiguousarray(cuts[:, 0]),
             low_key=np.ascontiguousarray(keys[:, 0]),
             low_key2=np.ascontiguousarray(keys[:, 1]),
