@@ -12,6 +12,7 @@ from tests.rule_texts import drawn, mutated
 
 import eligo
 from eligo import bulk
+from eligo.compile.rule_text import reader
 from eligo.errors import EligoError
 from eligo.evaluate.registry import EVALUATORS
 from eligo.language import parse
@@ -106,6 +107,8 @@ def test_read_together_or_one_by_one_is_the_same(monkeypatch: pytest.MonkeyPatch
         for given in (rows, as_table(rows)):
             replace = draw.random() < 0.5
             slow = loaded(monkeypatch, 10**9, before, given, replace, *settings)
+            monkeypatch.setattr(bulk, "_PIECE", draw.choice((64, 10**5)))
+            monkeypatch.setattr(reader, "CHUNK", draw.choice((200, 5000, 10**6)))
             assert loaded(monkeypatch, 1, before, given, replace, *settings) == slow
 
 

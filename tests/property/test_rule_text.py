@@ -14,7 +14,7 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.codes import STRING_CUT
 from eligo.compile.compiled import Compiled
-from eligo.compile.rule_text.reader import TextReader
+from eligo.compile.rule_text import reader
 from eligo.compile.strings import Strings
 from eligo.errors import EligoError
 from eligo.language import Limits, parse
@@ -67,10 +67,10 @@ def compare(texts: list[str], limits: Limits = DEFAULT_LIMITS, absent: str = "fa
     """Read texts both ways; how many were read in bulk."""
     offsets, data = packed(texts)
     data.flags.writeable = False
-    reader = TextReader(limits, absent, MULTI)
+    texts_read = reader.TextReader(limits, absent, MULTI)
+    chunks = [(first, texts_read.read(data, offsets[first : stop + 1])) for first, stop in texts_read.chunks(offsets)]
     done = 0
-    for first, stop in reader.chunks(offsets):
-        found = reader.read(data, offsets[first : stop + 1])
+    for first, found in chunks:
         attributes, strings = Attributes(["zz", "a"]), Strings()
         strings.intern("y")
         got = list(forms(found.numbered(attributes, strings), attributes.names, list(strings)))
@@ -86,16 +86,78 @@ def compare(texts: list[str], limits: Limits = DEFAULT_LIMITS, absent: str = "fa
 
 
 @pytest.mark.parametrize("absent", ["fails", "classical"])
-def test_drawn_rules_are_read_as_the_readable_parser_reads_them(absent: str) -> None:
+def test_drawn_rules_are_read_as_the_readable_parser_reads_them(monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
     draw = random.Random(7)
     texts = [drawn(draw) for _ in range(4000)]
     assert compare(texts, absent=absent) > 1000
+    monkeypatch.setattr(reader, "CHUNK", 500)
+    compare(texts[:500], absent=absent)
 
 
 @pytest.mark.parametrize("absent", ["fails", "classical"])
 def test_mutated_rules_are_read_alike_or_not_at_all(absent: str) -> None:
     draw = random.Random(8)
     compare([mutated(draw, drawn(draw, draw.choice((0, 3, 4)))) for _ in range(6000)], absent=absent)
+
+
+def test_rules_that_take_much_memory_for_their_length() -> None:
+    lists = [",".join(["1", "2.5", "''", "true"] * n) for n in (1, 5, 40)]
+    names = [f"a{n}" for n in range(300)]
+    texts = [
+        *names,
+        " or ".join(names),
+        " and ".join(f"{name}!=1" for name in names),
+        *(f"a not in({some})" for some in lists),
+        *(f"{no}m contains all({some})" for some in (*lists, "1,2,3,4,5,6,7,8,9") for no in ("", "not ")),
+        "(" * 120 + "a" + ")" * 120,
+        "(" * 300 + "a" + ")" * 300,
+        "not " * 100 + "a=1",
+        "(a or " * 100 + "b" + ")" * 100,
+        "(b and (a or " * 60 + "c" + "))" * 60,
+        " or ".join(f"`{n}`like'{n}%'" for n in range(100)),
+        " and ".join(f"a!={n}" for n in range(40)),
+        " and ".join(f"a<{n}" for n in range(100)),
+        "".join(f"(a!={n} and " for n in range(50)) + "b" + ")" * 50,
+        "a in (" + ",".join(str(n * 7919 % 5003) for n in range(5000)) + ")",
+        "a = '" + "é" * 40_000 + "'",
+        *(
+            "",
+            " ",
+            "(",
+            ")",
+            "'",
+            "`",
+            "a",
+            "a=",
+            "a in",
+            "a in (",
+            "a in (1",
+            "not",
+            "a like '",
+            "date '",
+            "1",
+            "-",
+            ".",
+        ),
+        *(
+            "a = date '2",
+            "a = timestamp '2026-01-01 1",
+            "a = timestamp '2026-01-01 10:00:0",
+            "a = 1e",
+            "a between 1 an",
+        ),
+    ]
+    for few in (1, len(texts)):  # at the end of memory, and amid it
+        for first in range(0, len(texts), few):
+            compare(texts[first : first + few])
+    assert compare(texts) > 300
+
+
+def test_limits_are_those_of_the_readable_parser() -> None:
+    texts = ["a = 1 and b = 2 or c = 3", "((((a = 1))))", "a in (1, 2, 3)", "a = 1", "a or b", "not a"]
+    for limits in (Limits(text=10), Limits(depth=4), Limits(depth=9), Limits(values=2), Limits(leaves=4), Limits()):
+        compare(texts, limits)
+    assert compare(texts) == len(texts)
 
 
 @pytest.mark.slow
