@@ -22,7 +22,6 @@ from eligo.compile.rule_text.layout import (
     MOST_DEPTH,
     MOST_PREDICATES,
     MOST_RUNS,
-    MOST_TOKENS,
     MOST_VALUES,
     MULTI,
     NAME_BYTES,
@@ -34,7 +33,6 @@ from eligo.compile.rule_text.layout import (
     ROOM,
     TEXT_BYTES,
     TEXTS,
-    TOKENS,
     TREE,
 )
 from eligo.compile.rule_text.lexis import (
@@ -90,49 +88,50 @@ def read_rules(s, begin, end, wanted, first):
     """Read the rules data[begin[r]:end[r]] that are wanted, from the first on: `wanted` stays set where a rule was
     read. Returns the rule to go on with, before which the slots of names or strings have to grow.
     """
-    state = s.state
+    data = s.data
     for r in range(first, len(begin)):
         if wanted[r]:
             size = end[r] - begin[r]
-            if 2 * (state[NAMES] + size) > len(s.name_slots) or 2 * (state[TEXTS] + size) > len(s.text_slots):
+            if 2 * (s.state[NAMES] + size) > len(s.name_slots) or 2 * (s.state[TEXTS] + size) > len(s.text_slots):
                 return r
-            names, name_bytes, texts, text_bytes = state[NAMES], state[NAME_BYTES], state[TEXTS], state[TEXT_BYTES]
-            predicates, conjunctions = state[PREDICATES], state[CONJUNCTIONS]
-            items, tree = state[ITEMS], state[TREE]
-            state[NODES] = state[CHILDREN] = state[OPERANDS] = state[TOKENS] = state[LEAVES] = state[FORM] = 0
-            state[IDENTITY] = state[ABSORBED] = 0
-            state[MOST_RUNS] = s.run_offsets[predicates] + ROOM * size + 16
-            state[MOST_PREDICATES] = predicates + ROOM * size + 16
-            wanted[r] = is_text(s.data, begin[r], end[r]) and read_rule(s, begin[r], end[r])
+            names, name_bytes = s.state[NAMES], s.state[NAME_BYTES]
+            texts, text_bytes = s.state[TEXTS], s.state[TEXT_BYTES]
+            predicates, conjunctions = s.state[PREDICATES], s.state[CONJUNCTIONS]
+            items, tree = s.state[ITEMS], s.state[TREE]
+            s.state[NODES] = s.state[CHILDREN] = s.state[OPERANDS] = s.state[LEAVES] = s.state[FORM] = 0
+            s.state[IDENTITY] = s.state[ABSORBED] = 0
+            s.state[MOST_RUNS] = s.run_offsets[predicates] + ROOM * size + 16
+            s.state[MOST_PREDICATES] = predicates + ROOM * size + 16
+            wanted[r] = is_text(data, begin[r], end[r]) and read_rule(s, data, begin[r], end[r])
             if wanted[r]:
                 write_tree(s, s.stack[0])
-                s.leaves[r] = state[LEAVES]
-                if state[ABSORBED]:
+                s.leaves[r] = s.state[LEAVES]
+                if s.state[ABSORBED]:
                     mention(s, r, predicates, items)
             else:
-                forget(s.name_slots, s.name_at, names, state[NAMES])
-                forget(s.text_slots, s.text_at, texts, state[TEXTS])
-                state[NAMES], state[NAME_BYTES], state[TEXTS], state[TEXT_BYTES] = names, name_bytes, texts, text_bytes
-                state[PREDICATES], state[CONJUNCTIONS] = predicates, conjunctions
-                state[ITEMS], state[TREE] = items, tree
-        s.tree_offsets[r + 1] = state[TREE]
+                forget(s.name_slots, s.name_at, names, s.state[NAMES])
+                forget(s.text_slots, s.text_at, texts, s.state[TEXTS])
+                s.state[NAMES], s.state[NAME_BYTES] = names, name_bytes
+                s.state[TEXTS], s.state[TEXT_BYTES] = texts, text_bytes
+                s.state[PREDICATES], s.state[CONJUNCTIONS] = predicates, conjunctions
+                s.state[ITEMS], s.state[TREE] = items, tree
+        s.tree_offsets[r + 1] = s.state[TREE]
     return len(begin)
 
 
 @inline
 def mention(s, rule, predicates, items):
     """Note the attributes that a rule names and its normal form does not, unless they are multi-valued."""
-    state = s.state
-    state[JOIN] += 1
-    number = state[JOIN]
-    for i in range(items, state[ITEMS]):
+    s.state[JOIN] += 1
+    number = s.state[JOIN]
+    for i in range(items, s.state[ITEMS]):
         s.mark[s.attribute[s.conjunction[i]]] = number
-    for p in range(predicates, state[PREDICATES]):
+    for p in range(predicates, s.state[PREDICATES]):
         attribute = s.attribute[p]
-        if s.mark[attribute] != number and attribute >= state[MULTI]:
+        if s.mark[attribute] != number and attribute >= s.state[MULTI]:
             s.mark[attribute] = number
-            s.mention_rule[state[MENTIONS]], s.mention_name[state[MENTIONS]] = rule, attribute
-            state[MENTIONS] += 1
+            s.mention_rule[s.state[MENTIONS]], s.mention_name[s.state[MENTIONS]] = rule, attribute
+            s.state[MENTIONS] += 1
 
 
 @inline
@@ -152,12 +151,12 @@ def is_text(data, i, stop):
 
 
 @inline
-def read_rule(s, i, stop):
+def read_rule(s, data, i, stop):
     """Read one rule; its root is then the only operand. False if it is odd."""
-    state, frame = s.state, s.frame
+    frame = s.frame
     terms = factors = nots = depth = deepest = frames = 0
     positive = True
-    token, a, b = next_token(s, i, stop)
+    token, a, b = next_token(data, i, stop)
     while True:
         # An operand begins here.
         if token == OPEN or (token == WORD and a == W_NOT):
@@ -173,16 +172,16 @@ def read_rule(s, i, stop):
                 frames += 1
                 positive = positive == (nots & 1 == 0)
                 terms = factors = nots = 0
-            token, a, b = next_token(s, b, stop)
+            token, a, b = next_token(data, b, stop)
             continue
         negated = positive == (nots & 1 == 1)
         if token in (NAME, QUOTED_NAME):
-            i = read_leaf(s, token, a, b, stop, negated)
+            i = read_leaf(s, data, token, a, b, stop, negated)
         else:
-            i = read_flipped(s, token, a, stop, negated)
+            i = read_flipped(s, data, token, a, stop, negated)
         if i < 0:
             return False
-        token, a, b = next_token(s, i, stop)
+        token, a, b = next_token(data, i, stop)
 
         # An operand is complete; what follows says how many levels end with it.
         while True:
@@ -200,28 +199,28 @@ def read_rule(s, i, stop):
             if terms > 1 and not join(s, OR if positive else AND, terms):
                 return False
             if token == END and frames == 0:
-                return 2 * deepest + 4 <= state[MOST_DEPTH] and state[TOKENS] + 1 <= state[MOST_TOKENS]
+                return 2 * deepest + 4 <= s.state[MOST_DEPTH]
             if token != CLOSE or frames == 0:
                 return False
             frames -= 1
             at = FRAME * frames
             terms, factors, positive, nots = frame[at], frame[at + 1], frame[at + 2] != 0, frame[at + 3]
             depth -= 1
-            token, a, b = next_token(s, b, stop)
-        token, a, b = next_token(s, b, stop)
+            token, a, b = next_token(data, b, stop)
+        token, a, b = next_token(data, b, stop)
 
 
 @inline
-def read_leaf(s, token, a, b, stop, negated):
+def read_leaf(s, data, token, a, b, stop, negated):
     """Read a predicate whose attribute is the token, and put it among the operands. Where it ends, or ODD."""
-    attribute = intern_name(s, a, b)
+    attribute = intern_name(s, data, a, b)
     i = b + np.int64(token == QUOTED_NAME)
     first = s.run_offsets[s.state[PREDICATES]]
-    token, a, b = next_token(s, i, stop)
+    token, a, b = next_token(data, i, stop)
     if token == COMPARISON:
         operator = a
-        token, a, b = next_token(s, b, stop)
-        end = operand(s, token, a, b, stop, first)
+        token, a, b = next_token(data, b, stop)
+        end = operand(s, data, token, a, b, stop, first)
         if end < 0:
             return ODD
         if operator == NOT_EQUAL:
@@ -236,60 +235,59 @@ def read_leaf(s, token, a, b, stop, negated):
         return ODD
     inverse = a == W_NOT
     if inverse:
-        token, a, b = next_token(s, b, stop)
+        token, a, b = next_token(data, b, stop)
         if token != WORD:
             return ODD
         negated = not negated
     if a == W_IN:
-        end, values = read_list(s, b, stop, first)
+        end, values = read_list(s, data, b, stop, first)
         if end < 0:
             return ODD
         return end_leaf(s, attribute, IN, values, negated, end)
     if a == W_BETWEEN:
-        token, a, b = next_token(s, b, stop)
-        end = operand(s, token, a, b, stop, first)
+        token, a, b = next_token(data, b, stop)
+        end = operand(s, data, token, a, b, stop, first)
         if end < 0:
             return ODD
-        token, a, b = next_token(s, end, stop)
+        token, a, b = next_token(data, end, stop)
         if token != WORD or a != W_AND:
             return ODD
-        token, a, b = next_token(s, b, stop)
-        end = operand(s, token, a, b, stop, first + 1)
+        token, a, b = next_token(data, b, stop)
+        end = operand(s, data, token, a, b, stop, first + 1)
         if end < 0:
             return ODD
         return end_leaf(s, attribute, BETWEEN, 2, negated, end)
     if a == W_LIKE:
-        token, a, b = next_token(s, b, stop)
-        end = operand(s, token, a, b, stop, first) if token == TEXT else ODD
+        token, a, b = next_token(data, b, stop)
+        end = operand(s, data, token, a, b, stop, first) if token == TEXT else ODD
         if end < 0:
             return ODD
-        token, a, b = next_token(s, end, stop)
-        s.state[TOKENS] -= 1  # which is read again
-        if token == NAME and lower_word(s.data, a, b) == W_ESCAPE:
+        token, a, b = next_token(data, end, stop)
+        if token == NAME and lower_word(data, a, b) == W_ESCAPE:
             return ODD
         return end_leaf(s, attribute, LIKE, 1, negated, end)
     if a == W_IS and not inverse:
-        token, a, b = next_token(s, b, stop)
+        token, a, b = next_token(data, b, stop)
         if token == WORD and a == W_NOT:
             negated = not negated
-            token, a, b = next_token(s, b, stop)
+            token, a, b = next_token(data, b, stop)
         if token != WORD or a != W_NULL:
             return ODD
         return end_leaf(s, attribute, NULL, 0, negated, b)
     if a == W_CONTAINS:
-        return read_contains(s, attribute, b, stop, negated)
+        return read_contains(s, data, attribute, b, stop, negated)
     return ODD
 
 
 @inline
-def operand(s, token, a, b, stop, run):
+def operand(s, data, token, a, b, stop, run):
     """Read a literal, and write its cuts as a run. Where it ends, or ODD."""
     if token == WORD and a in (W_TRUE, W_FALSE):
         put_boolean(s, a == W_TRUE, run)
         s.state[DECIMAL] = 0
         end = b
     else:
-        end = read_value(s, token, a, stop, run)
+        end = read_value(s, data, token, a, stop, run)
         if end < 0:
             return ODD
     identify(s, token, run)
@@ -300,8 +298,8 @@ def operand(s, token, a, b, stop, run):
 def identify(s, token, run):
     """Add an operand to the identity of the predicate that is being read: its type, and the cut after it."""
     cut = 2 * run + 1
-    code = mixed(np.uint64(s.state[IDENTITY]), 2 * token + s.state[DECIMAL] + 1)
-    s.state[IDENTITY] = np.int64(mixed(mixed(code, s.key[2 * cut]), s.key[2 * cut + 1]))
+    code = 2 * token + s.state[DECIMAL] + 31 * s.key[2 * cut] + 1021 * s.key[2 * cut + 1]
+    s.state[IDENTITY] = np.int64(mixed(np.uint64(s.state[IDENTITY]) + np.uint64(1), code))
 
 
 @inline
@@ -315,19 +313,19 @@ def end_leaf(s, attribute, operator, values, negated, end):
 
 
 @inline
-def read_list(s, i, stop, run):
+def read_list(s, data, i, stop, run):
     """Read values in parentheses, each as a run. Where the list ends, or ODD, and how many values it has."""
     first = run
-    token, a, b = next_token(s, i, stop)
+    token, a, b = next_token(data, i, stop)
     if token != OPEN:
         return ODD, 0
     while True:
-        token, a, b = next_token(s, b, stop)
-        end = operand(s, token, a, b, stop, run)
+        token, a, b = next_token(data, b, stop)
+        end = operand(s, data, token, a, b, stop, run)
         if end < 0:
             return ODD, 0
         run += 1
-        token, a, b = next_token(s, end, stop)
+        token, a, b = next_token(data, end, stop)
         if token == CLOSE:
             return (b, run - first) if run - first <= s.state[MOST_VALUES] else (ODD, 0)
         if token != COMMA:
@@ -335,14 +333,14 @@ def read_list(s, i, stop, run):
 
 
 @inline
-def read_contains(s, attribute, i, stop, negated):
+def read_contains(s, data, attribute, i, stop, negated):
     """`contains any`, `all` or `none` of an attribute that is multi-valued already, in terms of `in` and `=`."""
-    token, a, b = next_token(s, i, stop)
+    token, a, b = next_token(data, i, stop)
     if token != NAME or attribute >= s.state[MULTI]:
         return ODD
-    word = lower_word(s.data, a, b)
+    word = lower_word(data, a, b)
     first = s.run_offsets[s.state[PREDICATES]]
-    end, values = read_list(s, b, stop, first)
+    end, values = read_list(s, data, b, stop, first)
     if end < 0:
         return ODD
     if word in (W_ANY, W_NONE):
@@ -371,24 +369,23 @@ def read_each(s, attribute, first, values, negated, end):
 
 
 @inline
-def read_flipped(s, token, a, stop, negated):
+def read_flipped(s, data, token, a, stop, negated):
     """Read a comparison with its value on the left, `18 <= age`. Where it ends, or ODD."""
     run = s.run_offsets[s.state[PREDICATES]]
-    end = read_value(s, token, a, stop, run)
+    end = read_value(s, data, token, a, stop, run)
     if end < 0:
         return ODD
     identify(s, token, run)
-    token, a, b = next_token(s, end, stop)
+    token, a, b = next_token(data, end, stop)
     if token != COMPARISON:
         return ODD
     operator = a
-    token, a, b = next_token(s, b, stop)
+    token, a, b = next_token(data, b, stop)
     if token != NAME and token != QUOTED_NAME:
         return ODD
-    attribute = intern_name(s, a, b)
+    attribute = intern_name(s, data, a, b)
     end = b + np.int64(token == QUOTED_NAME)
-    token, a, b = next_token(s, end, stop)
-    s.state[TOKENS] -= 1  # which is read again
+    token, a, b = next_token(data, end, stop)
     if token == COMPARISON or token < 0:
         return ODD
     if operator == NOT_EQUAL:

@@ -44,13 +44,22 @@ make_rule_text = handle("RuleText", ARRAYS)
 NAMES, NAME_BYTES, TEXTS, TEXT_BYTES = 0, 1, 2, 3
 PREDICATES, NODES, CHILDREN, OPERANDS, CONJUNCTIONS, ITEMS, TREE = 4, 5, 6, 7, 8, 9, 10
 # how rules are to be read,
-MULTI, CLASSICAL, MOST_DEPTH, MOST_TOKENS, MOST_VALUES = 11, 12, 13, 14, 15
-# and what is known of the rule at hand: how many runs and predicates there may be, tokens and leaves so far, form of
-# the operands, the number of the join; a hash of the operands as they are written, whether a number has a fraction or
-# exponent, whether something was absorbed; and how many mentions there are.
-MOST_RUNS, MOST_PREDICATES, TOKENS, LEAVES, FORM, JOIN = 16, 17, 18, 19, 20, 21
-IDENTITY, DECIMAL, ABSORBED, MENTIONS = 22, 23, 24, 25
-STATE = 26
+MULTI, CLASSICAL, MOST_DEPTH, MOST_VALUES = 11, 12, 13, 14
+# and what is known of the rule at hand: how many runs and predicates there may be, leaves so far, the form of operands,
+# a hash of them as they are written, whether a number has a fraction or exponent, the number of the join, whether
+# something was absorbed. MENTIONS: how many there are.
+MOST_RUNS, MOST_PREDICATES, LEAVES, FORM, IDENTITY, DECIMAL, JOIN, ABSORBED, MENTIONS = (
+    15,
+    16,
+    17,
+    18,
+    19,
+    20,
+    21,
+    22,
+    23,
+)
+STATE = 24
 
 # Kinds of nodes.
 PREDICATE, SEVERAL, AND, OR = 0, 1, 2, 3

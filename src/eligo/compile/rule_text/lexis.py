@@ -28,7 +28,6 @@ from eligo.compile.rule_text.layout import (
     SPECIAL,
     TEXT_BYTES,
     TEXTS,
-    TOKENS,
 )
 from eligo.compile.strings import find_bytes, hash_bytes
 from eligo.jit import bits_of, inline
@@ -125,13 +124,11 @@ def lower_word(data, i, stop):
 
 
 @inline
-def next_token(s, i, stop):
+def next_token(data, i, stop):
     """The token at or behind i: type, beginning, end. The end of a number or string is found when its value is read.
 
     For a COMPARISON the beginning is the operator, for a WORD, which is a keyword, the word.
     """
-    data = s.data
-    s.state[TOKENS] += 1
     i = skip_blanks(data, i, stop)
     if i >= stop:
         return END, i, i
@@ -219,35 +216,33 @@ def name_token(data, i, stop):
 
 
 @inline
-def intern_name(s, i, stop):
+def intern_name(s, data, i, stop):
     """The number of the attribute data[i:stop], a new one if it is new."""
-    number = find_bytes(s.name_data, s.name_begin, s.name_end, s.name_slots, s.data, i, stop)
+    number = find_bytes(s.name_data, s.name_begin, s.name_end, s.name_slots, data, i, stop)
     if number >= 0:
         return np.int64(number)
-    state = s.state
-    number, size = state[NAMES], state[NAME_BYTES]
+    number, size = s.state[NAMES], s.state[NAME_BYTES]
     s.name_begin[number] = size
     for k in range(i, stop):
-        s.name_data[size] = s.data[k]
+        s.name_data[size] = data[k]
         size += 1
     s.name_end[number] = size
     s.name_at[number] = enter(s.name_data, s.name_begin[number], size, s.name_slots, number)
-    state[NAMES], state[NAME_BYTES] = number + 1, size
+    s.state[NAMES], s.state[NAME_BYTES] = number + 1, size
     return number
 
 
 @inline
 def intern_text(s, size):
     """The number of the string that lies behind all others, and ends at `size`; it stays there if it is new."""
-    state = s.state
-    first = state[TEXT_BYTES]
+    first = s.state[TEXT_BYTES]
     known = find_bytes(s.text_data, s.text_begin, s.text_end, s.text_slots, s.text_data, first, size)
     if known >= 0:
         return np.int64(known)
-    number = state[TEXTS]
+    number = s.state[TEXTS]
     s.text_begin[number], s.text_end[number] = first, size
     s.text_at[number] = enter(s.text_data, first, size, s.text_slots, number)
-    state[TEXTS], state[TEXT_BYTES] = number + 1, size
+    s.state[TEXTS], s.state[TEXT_BYTES] = number + 1, size
     return number
 
 
@@ -263,11 +258,11 @@ def enter(data, begin, end, slots, number):
 
 
 @inline
-def copy_text(s, i, stop):
+def copy_text(s, data, i, stop):
     """Copy the string literal that begins at i behind all strings, quotes made single: where the literal ends, and the
     string. The first is ODD for one that is never closed or has a NUL.
     """
-    data, own, to = s.data, s.text_data, s.state[TEXT_BYTES]
+    own, to = s.text_data, s.state[TEXT_BYTES]
     while i < stop:
         byte = data[i]
         if byte == 39:
@@ -290,14 +285,14 @@ def put_cut(s, cut, kind, key, key2, past):
 
 
 @inline
-def read_value(s, token, i, stop, run):
+def read_value(s, data, token, i, stop, run):
     """Write the cuts right before and after a literal as a run. Where the literal ends, or ODD."""
     s.state[DECIMAL] = 0
     if token == NUMBER:
-        return read_number(s, i, stop, run)
+        return read_number(s, data, i, stop, run)
     low, high = 2 * run, 2 * run + 1
     if token == TEXT:
-        end, size = copy_text(s, i, stop)
+        end, size = copy_text(s, data, i, stop)
         if end < 0:
             return ODD
         number = intern_text(s, size)
@@ -309,7 +304,7 @@ def read_value(s, token, i, stop, run):
         put_cut(s, high, STRING_CUT, 2 * number + 1, 0, AFTER)
         return end
     if token in (DATE, TIMESTAMP):
-        end, micros = read_time(s.data, i, stop, token == TIMESTAMP)
+        end, micros = read_time(data, i, stop, token == TIMESTAMP)
         if end < 0:
             return ODD
         put_cut(s, low, TIME_CUT, micros, 0, BEFORE)
@@ -331,9 +326,8 @@ def put_boolean(s, holds, run):
 
 
 @inline
-def read_number(s, i, stop, run):
+def read_number(s, data, i, stop, run):
     """An integer of up to 18 digits, or a decimal that a float multiplication or division reads exactly."""
-    data = s.data
     negative = data[i] == 45
     if negative or data[i] == 43:
         i += 1

@@ -57,9 +57,8 @@ def is_composite(s, node):
 @inline
 def join(s, kind, count):
     """Make one operand of the last `count`, two or more: their AND or OR. False if that makes the rule odd."""
-    state = s.state
-    top = state[OPERANDS] - count
-    first = stop = state[CHILDREN]
+    top = s.state[OPERANDS] - count
+    first = stop = s.state[CHILDREN]
     for i in range(top, top + count):
         node = s.stack[i]
         if stop + s.node_count[node] + 1 > len(s.child) // 2:
@@ -78,14 +77,14 @@ def join(s, kind, count):
     stop = order_children(s, first, stop)
     if stop < 0:
         return False
-    state[OPERANDS] = top + 1
+    s.state[OPERANDS] = top + 1
     if stop == first + 1 and s.node_kind[s.child[first]] != SEVERAL:
         s.stack[top] = s.child[first]
         return True
     code = np.uint64(kind)
     for i in range(first, stop):
         code = mixed(code, s.node_hash[s.child[i]])
-    state[CHILDREN] = stop
+    s.state[CHILDREN] = stop
     s.stack[top] = new_node(s, kind, first, stop - first, code)
     return True
 
@@ -232,7 +231,6 @@ def is_among(s, part, first, stop):
 @inline
 def write_tree(s, root):
     """Append the tree of a rule and its conjunctions, as `compile.builder` does."""
-    state = s.state
     waiting, depth = s.stack, 1
     waiting[0] = root
     while depth > 0:
@@ -249,13 +247,13 @@ def write_tree(s, root):
                 add_item(s, s.child[first + own])
                 own += 1
             if own < count:
-                s.tree[state[TREE]] = -2 * (count - own + np.int64(own > 0))
-                state[TREE] += 1
+                s.tree[s.state[TREE]] = -2 * (count - own + np.int64(own > 0))
+                s.state[TREE] += 1
             if own:
                 end_conjunction(s)
         else:
-            s.tree[state[TREE]] = -2 * count - 1
-            state[TREE] += 1
+            s.tree[s.state[TREE]] = -2 * count - 1
+            s.state[TREE] += 1
         for i in range(count - 1, own - 1, -1):
             waiting[depth] = s.child[first + i]
             depth += 1
@@ -270,8 +268,7 @@ def add_item(s, node):
 @inline
 def end_conjunction(s):
     """The items since the last conjunction are one, and the next token of the tree."""
-    state = s.state
-    number = state[CONJUNCTIONS]
-    s.conjunction_offsets[number + 1] = state[ITEMS]
-    s.tree[state[TREE]] = number
-    state[CONJUNCTIONS], state[TREE] = number + 1, state[TREE] + 1
+    number = s.state[CONJUNCTIONS]
+    s.conjunction_offsets[number + 1] = s.state[ITEMS]
+    s.tree[s.state[TREE]] = number
+    s.state[CONJUNCTIONS], s.state[TREE] = number + 1, s.state[TREE] + 1

@@ -22,7 +22,6 @@ from eligo.compile.rule_text.layout import (
     ITEMS,
     MENTIONS,
     MOST_DEPTH,
-    MOST_TOKENS,
     MOST_VALUES,
     MULTI,
     NAME_BYTES,
@@ -87,7 +86,8 @@ class TextReader:
         """Read the rules data[offsets[i]:offsets[i + 1]], at most those that are wanted."""
         begin, end = np.array(offsets[:-1], np.int64), np.array(offsets[1:], np.int64)
         sizes = end - begin
-        read = sizes <= min(LONGEST, self.limits.text)
+        # A rule of fewer bytes has fewer tokens, and those that are too many make `parse` count leaves.
+        read = sizes <= min(LONGEST, self.limits.text, self.limits.leaves - 2)
         if wanted is not None:
             read &= wanted
         names = [name.encode() for name in self.multi]
@@ -101,7 +101,7 @@ class TextReader:
         state[NAMES] = state[MULTI] = len(names)
         state[NAME_BYTES] = ends[-1] if names else 0
         state[CLASSICAL], state[MOST_DEPTH] = self.classical, self.limits.depth
-        state[MOST_TOKENS], state[MOST_VALUES] = self.limits.leaves, self.limits.values
+        state[MOST_VALUES] = self.limits.values
         leaves = np.zeros(len(sizes), np.int32)
         tree_offsets = np.zeros(len(sizes) + 1, np.int64)
         memory.update(data=data, leaves=leaves, tree_offsets=tree_offsets, mark=np.zeros(_SLOTS, np.int64))

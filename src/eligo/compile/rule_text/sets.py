@@ -232,11 +232,10 @@ def compare_predicate(s, attribute, operator, values, negated):
 
     The operator is a positive one; a pattern is the one operand, as a string.
     """
-    state = s.state
-    first = s.run_offsets[state[PREDICATES]]
+    first = s.run_offsets[s.state[PREDICATES]]
     stop = first + values
-    several, flags, pattern = attribute < state[MULTI], 0, np.int64(-1)
-    state[LEAVES] += 1
+    several, flags, pattern = attribute < s.state[MULTI], 0, np.int64(-1)
+    s.state[LEAVES] += 1
     if operator == NULL:
         stop = everything(s, first) if negated else first
         flags = 0 if negated else ABSENT_HOLDS
@@ -263,12 +262,12 @@ def compare_predicate(s, attribute, operator, values, negated):
                 stop = everything(s, first)
             else:
                 stop = complement_runs(s, first, stop)
-            flags |= ABSENT_HOLDS if state[CLASSICAL] else 0
+            flags |= ABSENT_HOLDS if s.state[CLASSICAL] else 0
     if negated and several:
         flags |= ALL_VALUES
-    form, state[FORM] = state[FORM], 0
-    identity = np.uint64(state[IDENTITY])
-    state[IDENTITY] = 0
+    form, s.state[FORM] = s.state[FORM], 0
+    identity = np.uint64(s.state[IDENTITY])
+    s.state[IDENTITY] = 0
     if identity != 0 or values == 0:
         identity = mixed(mixed(identity, attribute), 2 * operator + np.int64(negated) + 1)
     p = add_predicate(s, attribute, flags, pattern, form, stop)
@@ -287,8 +286,7 @@ def add_predicate(s, attribute, flags, pattern, form, stop):
     s.run_offsets[p + 1] = stop
     h = mixed(np.uint64(attribute) + np.uint64(flags) * np.uint64(0x100000000), pattern)
     for cut in range(2 * s.run_offsets[p], 2 * stop):
-        h = mixed(h, s.kind[cut])
-        h = mixed(mixed(h, s.key[2 * cut]), s.key[2 * cut + 1])
+        h = mixed(h, s.kind[cut] + 31 * s.key[2 * cut] + 1021 * s.key[2 * cut + 1])
     s.hash[p], s.identity[p] = h, 0
     s.state[PREDICATES] = p + 1
     return p
