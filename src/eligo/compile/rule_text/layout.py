@@ -48,17 +48,8 @@ MULTI, CLASSICAL, MOST_DEPTH, MOST_VALUES = 11, 12, 13, 14
 # and what is known of the rule at hand: how many runs and predicates there may be, leaves so far, the form of operands,
 # a hash of them as they are written, whether a number has a fraction or exponent, the number of the join, whether
 # something was absorbed. MENTIONS: how many there are.
-MOST_RUNS, MOST_PREDICATES, LEAVES, FORM, IDENTITY, DECIMAL, JOIN, ABSORBED, MENTIONS = (
-    15,
-    16,
-    17,
-    18,
-    19,
-    20,
-    21,
-    22,
-    23,
-)
+MOST_RUNS, MOST_PREDICATES, LEAVES, FORM = 15, 16, 17, 18
+IDENTITY, DECIMAL, JOIN, ABSORBED, MENTIONS = 19, 20, 21, 22, 23
 STATE = 24
 
 # Kinds of nodes.
