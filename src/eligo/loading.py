@@ -495,9 +495,7 @@ class _Load:
 
     def _rules_taken(self) -> list[PutRule]:
         """The rules as a journal has them, in the order of adding; none if there is no journal."""
-        numbered = [
-            (sequence, table.rule(row)) for table in self.tables for row, sequence in enumerate(table.sequence.tolist())
-        ]
+        numbered = [one for table in self.tables for one in zip(table.sequence.tolist(), table.rules(), strict=True)]
         return [msgspec.structs.astuple(rule) for _, rule in sorted(numbered, key=itemgetter(0))]
 
     def _placed(self) -> list[Place]:

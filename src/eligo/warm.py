@@ -61,7 +61,7 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
 # Tasks that are no pairs.
 _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _DOCUMENTS = "widest labels", "exchange", "pieces", "variants", "documents"
-_LOADS = "large loads"
+LOADS = "large loads"
 _COMPILED, _DONE = "compiled", "done"  # what a process says
 # {"a": 1, "b": [1], "c": "x"}, as Spark writes a Variant: the names, and the values.
 _NAMES: Final = bytes([1, 3, 0, 1, 2, 3]) + b"abc"
@@ -113,7 +113,7 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
     pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]
     others = EVALUATORS.all() if indexes is None else EVALUATORS.own
     pairs += [f"{AUTO}/{evaluator}" for evaluator in others if evaluator != "interval"]
-    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _LOADS]
+    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS, LOADS]
 
 
 def _run(task: str) -> None:
@@ -128,7 +128,7 @@ def _run(task: str) -> None:
         _variants()
     elif task == _DOCUMENTS:
         _documents()
-    elif task == _LOADS:
+    elif task == LOADS:
         _loads()
     else:
         for pair in task.split():

@@ -171,6 +171,17 @@ class RuleTable:
         )
         return rule_of(self.id(row), self.text(row) if text is None else text, float(self.weight[row]), tags)
 
+    def rules(self) -> list[Rule]:
+        """All rules, of a table that has their texts."""
+        names, tags = self.tag_names(), self.tag.tolist()
+        ids = self.id_list(np.arange(len(self), dtype=np.int32))
+        columns = zip(ids, strings_of(self.text_offsets, self.text_data), self.weight.tolist(), strict=True)
+        ends = pairwise(self.tag_offsets.tolist())
+        return [
+            rule_of(rule, text, weight, [names[tag] for tag in tags[first:stop]])
+            for (rule, text, weight), (first, stop) in zip(columns, ends, strict=True)
+        ]
+
     @cached_property
     def joins(self) -> tuple[I32, list[str]] | None:
         """For every row the number of its tag that says what to ask of documents, or -1, and the tags without their
