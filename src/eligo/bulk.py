@@ -124,7 +124,8 @@ def _row_columns(rows: Sequence[Row | EligoError], first: int) -> Rows | Columns
         if isinstance(row, EligoError):
             continue
         ids[i] = plain_id(row[0])
-        if type(row[1]) is str and is_id(ids[i]):
+        # What can be iterated only once, such as a generator of tags, is left to whoever reads the row.
+        if type(row[1]) is str and is_id(ids[i]) and isinstance(row[3], tuple | list | str | None):
             texts[i] = row[1].encode("utf-8", "surrogatepass")  # which are no text, as whoever reads it will say
             usual[i] = _has_usual_rest(i, row, weights, tags, owners)
     return _with_ids(first, ids, _joined(texts), weights, tags, owners, usual, rows.__getitem__) or Rows(first, rows)
@@ -223,7 +224,10 @@ def _remembering(read_tags: Callable[[Any], tuple[str, ...]]) -> Callable[[Any],
 
     def read(tags: Any) -> tuple[str, ...]:
         key = tuple(tags) if isinstance(tags, list) else tags
-        found = known.get(key)
+        try:
+            found = known.get(key)
+        except TypeError:  # no tags, as will be said
+            return read_tags(tags)
         if found is None:
             found = known[key] = read_tags(tags)
         return found

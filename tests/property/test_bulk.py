@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.rule_texts import drawn, mutated
@@ -178,3 +179,50 @@ def test_ids_of_another_kind_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     rejects = matcher.add_many(pa.table({"id": [1, 2], "expression": ["a = 1", "b = 2"]}), on_error="collect")
     assert [reject.row for reject in rejects] == [0, 1]
     assert "the first rule's id is a string" in rejects[0].message
+
+
+def test_unusual_columns_are_what_they_are_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["a = 1", "a = 2 -- odd", "b = 'x'"]
+    tables = [
+        pa.table({"id": pa.array([1, 2, 2**63], pa.uint64()), "expression": texts}),
+        pa.table({"id": pa.array([1, 2, 3], pa.int8()), "expression": pa.array(texts).dictionary_encode()}),
+        pa.table({"id": pa.array(["é", "b", None], pa.large_string()), "expression": pa.array([*texts[:2], None])}),
+        pa.table({"id": pa.array(["a", "b", "a"]).dictionary_encode(), "expression": texts, "weight": ["1", "x", ""]}),
+        pa.table({"id": [1.5, 2.0, 3.0], "expression": texts}),
+        pa.table({"id": [True, False, True], "expression": texts}),
+        pa.table({"id": [1, 2, 3], "expression": [1, 2, 3]}),
+        pa.table({"id": [1, 2, 3], "expression": texts, "tags": ["t;u", "", None], "owner": ["", "me", None]}),
+        pa.table({"id": [1, 2, 3], "expression": texts, "tags": [[["t"]], [["u"]], [[]]], "weight": [1, None, 3]}),
+        pa.table({"id": [1, 2, 3], "expression": texts, "tags": [{"t": 1}] * 3, "owner": [1, 2, 3]}),
+        pa.concat_tables([pa.table({"id": [n], "expression": [text]}) for n, text in enumerate(texts)]),
+        pa.table({"id": range(9), "expression": texts * 3}).slice(2, 5),
+        pa.table({"id": range(9), "expression": texts * 3}).to_batches()[0].slice(1),
+    ]
+    for table in tables:
+        for on_error in ("collect", "raise"):
+            seen = []
+            for many in (1, 10**9):
+                monkeypatch.setattr(bulk, "MANY", many)
+                seen.append(outcome(eligo.Matcher(), table, False, on_error))
+            assert seen[0] == seen[1]
+
+
+def test_unusual_rows_are_what_they_are_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(kind: str) -> list[Any]:
+        texts = ["a = 1", "a = 2 -- odd", {"attribute": "a", "operator": "=", "value": 1}, "b = '\ud800'", None, "a =="]
+        if kind == "generators":
+            return [(n, text, 1, (tag for tag in ("t", "u"))) for n, text in enumerate(texts)]
+        if kind == "numpy":
+            return [(np.int64(n), text, np.float32(2), {"t"}) for n, text in enumerate(texts)]
+        if kind == "mixed":
+            return [(n if n % 2 else str(n), text) for n, text in enumerate(texts)]
+        if kind == "dicts":
+            return [{"id": n, "expression": text, "owner": "", "weight": "2"} for n, text in enumerate(texts)]
+        return [*((str(n), text) for n, text in enumerate(texts)), 5, ("x",), (None, "a"), (True, "a"), ("\ud800", "a")]
+
+    for kind in ("generators", "numpy", "mixed", "dicts", "no rules"):
+        seen = []
+        for many in (1, 10**9):
+            monkeypatch.setattr(bulk, "MANY", many)
+            seen.append(outcome(eligo.Matcher(), rows(kind), False))
+        assert seen[0] == seen[1], kind
