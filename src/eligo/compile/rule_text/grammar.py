@@ -7,6 +7,7 @@ import numpy as np
 from eligo.compile.compiled import mixed
 from eligo.compile.rule_text.layout import (
     ABSORBED,
+    ADDRESS,
     AND,
     CHILDREN,
     CONJUNCTIONS,
@@ -80,7 +81,7 @@ from eligo.compile.rule_text.lexis import (
 )
 from eligo.compile.rule_text.nodes import join, push_predicate, write_tree
 from eligo.compile.rule_text.sets import compare_predicate, move_run
-from eligo.jit import inline, kernel
+from eligo.jit import byte_at, inline, kernel
 
 
 @kernel
@@ -88,7 +89,7 @@ def read_rules(s, begin, end, wanted, first):
     """Read the rules data[begin[r]:end[r]] that are wanted, from the first on: `wanted` stays set where a rule was
     read. Returns the rule to go on with, before which the slots of names or strings have to grow.
     """
-    data = s.data
+    text = s.state[ADDRESS]
     for r in range(first, len(begin)):
         if wanted[r]:
             size = end[r] - begin[r]
@@ -102,7 +103,7 @@ def read_rules(s, begin, end, wanted, first):
             s.state[IDENTITY] = s.state[ABSORBED] = 0
             s.state[MOST_RUNS] = s.run_offsets[predicates] + ROOM * size + 16
             s.state[MOST_PREDICATES] = predicates + ROOM * size + 16
-            wanted[r] = is_text(data, begin[r], end[r]) and read_rule(s, data, begin[r], end[r])
+            wanted[r] = is_text(text, begin[r], end[r]) and read_rule(s, text, begin[r], end[r])
             if wanted[r]:
                 write_tree(s, s.stack[0])
                 s.leaves[r] = s.state[LEAVES]
@@ -142,21 +143,21 @@ def forget(slots, at, first, stop):
 
 
 @inline
-def is_text(data, i, stop):
+def is_text(text, i, stop):
     """Whether bytes are UTF-8, as they should be."""
     every = np.uint8(0)
     for k in range(i, stop):
-        every |= data[k]
-    return every < 0x80 or is_utf8(data, i, stop)
+        every |= byte_at(text, k)
+    return every < 0x80 or is_utf8(text, i, stop)
 
 
 @inline
-def read_rule(s, data, i, stop):
+def read_rule(s, text, i, stop):
     """Read one rule; its root is then the only operand. False if it is odd."""
     frame = s.frame
     terms = factors = nots = depth = deepest = frames = 0
     positive = True
-    token, a, b = next_token(data, i, stop)
+    token, a, b = next_token(text, i, stop)
     while True:
         # An operand begins here.
         if token == OPEN or (token == WORD and a == W_NOT):
@@ -172,16 +173,16 @@ def read_rule(s, data, i, stop):
                 frames += 1
                 positive = positive == (nots & 1 == 0)
                 terms = factors = nots = 0
-            token, a, b = next_token(data, b, stop)
+            token, a, b = next_token(text, b, stop)
             continue
         negated = positive == (nots & 1 == 1)
         if token in (NAME, QUOTED_NAME):
-            i = read_leaf(s, data, token, a, b, stop, negated)
+            i = read_leaf(s, text, token, a, b, stop, negated)
         else:
-            i = read_flipped(s, data, token, a, stop, negated)
+            i = read_flipped(s, text, token, a, stop, negated)
         if i < 0:
             return False
-        token, a, b = next_token(data, i, stop)
+        token, a, b = next_token(text, i, stop)
 
         # An operand is complete; what follows says how many levels end with it.
         while True:
@@ -206,21 +207,21 @@ def read_rule(s, data, i, stop):
             at = FRAME * frames
             terms, factors, positive, nots = frame[at], frame[at + 1], frame[at + 2] != 0, frame[at + 3]
             depth -= 1
-            token, a, b = next_token(data, b, stop)
-        token, a, b = next_token(data, b, stop)
+            token, a, b = next_token(text, b, stop)
+        token, a, b = next_token(text, b, stop)
 
 
 @inline
-def read_leaf(s, data, token, a, b, stop, negated):
+def read_leaf(s, text, token, a, b, stop, negated):
     """Read a predicate whose attribute is the token, and put it among the operands. Where it ends, or ODD."""
-    attribute = intern_name(s, data, a, b)
+    attribute = intern_name(s, text, a, b)
     i = b + np.int64(token == QUOTED_NAME)
     first = s.run_offsets[s.state[PREDICATES]]
-    token, a, b = next_token(data, i, stop)
+    token, a, b = next_token(text, i, stop)
     if token == COMPARISON:
         operator = a
-        token, a, b = next_token(data, b, stop)
-        end = operand(s, data, token, a, b, stop, first)
+        token, a, b = next_token(text, b, stop)
+        end = operand(s, text, token, a, b, stop, first)
         if end < 0:
             return ODD
         if operator == NOT_EQUAL:
@@ -235,59 +236,59 @@ def read_leaf(s, data, token, a, b, stop, negated):
         return ODD
     inverse = a == W_NOT
     if inverse:
-        token, a, b = next_token(data, b, stop)
+        token, a, b = next_token(text, b, stop)
         if token != WORD:
             return ODD
         negated = not negated
     if a == W_IN:
-        end, values = read_list(s, data, b, stop, first)
+        end, values = read_list(s, text, b, stop, first)
         if end < 0:
             return ODD
         return end_leaf(s, attribute, IN, values, negated, end)
     if a == W_BETWEEN:
-        token, a, b = next_token(data, b, stop)
-        end = operand(s, data, token, a, b, stop, first)
+        token, a, b = next_token(text, b, stop)
+        end = operand(s, text, token, a, b, stop, first)
         if end < 0:
             return ODD
-        token, a, b = next_token(data, end, stop)
+        token, a, b = next_token(text, end, stop)
         if token != WORD or a != W_AND:
             return ODD
-        token, a, b = next_token(data, b, stop)
-        end = operand(s, data, token, a, b, stop, first + 1)
+        token, a, b = next_token(text, b, stop)
+        end = operand(s, text, token, a, b, stop, first + 1)
         if end < 0:
             return ODD
         return end_leaf(s, attribute, BETWEEN, 2, negated, end)
     if a == W_LIKE:
-        token, a, b = next_token(data, b, stop)
-        end = operand(s, data, token, a, b, stop, first) if token == TEXT else ODD
+        token, a, b = next_token(text, b, stop)
+        end = operand(s, text, token, a, b, stop, first) if token == TEXT else ODD
         if end < 0:
             return ODD
-        token, a, b = next_token(data, end, stop)
-        if token == NAME and lower_word(data, a, b) == W_ESCAPE:
+        token, a, b = next_token(text, end, stop)
+        if token == NAME and lower_word(text, a, b) == W_ESCAPE:
             return ODD
         return end_leaf(s, attribute, LIKE, 1, negated, end)
     if a == W_IS and not inverse:
-        token, a, b = next_token(data, b, stop)
+        token, a, b = next_token(text, b, stop)
         if token == WORD and a == W_NOT:
             negated = not negated
-            token, a, b = next_token(data, b, stop)
+            token, a, b = next_token(text, b, stop)
         if token != WORD or a != W_NULL:
             return ODD
         return end_leaf(s, attribute, NULL, 0, negated, b)
     if a == W_CONTAINS:
-        return read_contains(s, data, attribute, b, stop, negated)
+        return read_contains(s, text, attribute, b, stop, negated)
     return ODD
 
 
 @inline
-def operand(s, data, token, a, b, stop, run):
+def operand(s, text, token, a, b, stop, run):
     """Read a literal, and write its cuts as a run. Where it ends, or ODD."""
     if token == WORD and a in (W_TRUE, W_FALSE):
         put_boolean(s, a == W_TRUE, run)
         s.state[DECIMAL] = 0
         end = b
     else:
-        end = read_value(s, data, token, a, stop, run)
+        end = read_value(s, text, token, a, stop, run)
         if end < 0:
             return ODD
     identify(s, token, run)
@@ -313,19 +314,19 @@ def end_leaf(s, attribute, operator, values, negated, end):
 
 
 @inline
-def read_list(s, data, i, stop, run):
+def read_list(s, text, i, stop, run):
     """Read values in parentheses, each as a run. Where the list ends, or ODD, and how many values it has."""
     first = run
-    token, a, b = next_token(data, i, stop)
+    token, a, b = next_token(text, i, stop)
     if token != OPEN:
         return ODD, 0
     while True:
-        token, a, b = next_token(data, b, stop)
-        end = operand(s, data, token, a, b, stop, run)
+        token, a, b = next_token(text, b, stop)
+        end = operand(s, text, token, a, b, stop, run)
         if end < 0:
             return ODD, 0
         run += 1
-        token, a, b = next_token(data, end, stop)
+        token, a, b = next_token(text, end, stop)
         if token == CLOSE:
             return (b, run - first) if run - first <= s.state[MOST_VALUES] else (ODD, 0)
         if token != COMMA:
@@ -333,14 +334,14 @@ def read_list(s, data, i, stop, run):
 
 
 @inline
-def read_contains(s, data, attribute, i, stop, negated):
+def read_contains(s, text, attribute, i, stop, negated):
     """`contains any`, `all` or `none` of an attribute that is multi-valued already, in terms of `in` and `=`."""
-    token, a, b = next_token(data, i, stop)
+    token, a, b = next_token(text, i, stop)
     if token != NAME or attribute >= s.state[MULTI]:
         return ODD
-    word = lower_word(data, a, b)
+    word = lower_word(text, a, b)
     first = s.run_offsets[s.state[PREDICATES]]
-    end, values = read_list(s, data, b, stop, first)
+    end, values = read_list(s, text, b, stop, first)
     if end < 0:
         return ODD
     if word in (W_ANY, W_NONE):
@@ -369,23 +370,23 @@ def read_each(s, attribute, first, values, negated, end):
 
 
 @inline
-def read_flipped(s, data, token, a, stop, negated):
+def read_flipped(s, text, token, a, stop, negated):
     """Read a comparison with its value on the left, `18 <= age`. Where it ends, or ODD."""
     run = s.run_offsets[s.state[PREDICATES]]
-    end = read_value(s, data, token, a, stop, run)
+    end = read_value(s, text, token, a, stop, run)
     if end < 0:
         return ODD
     identify(s, token, run)
-    token, a, b = next_token(data, end, stop)
+    token, a, b = next_token(text, end, stop)
     if token != COMPARISON:
         return ODD
     operator = a
-    token, a, b = next_token(data, b, stop)
+    token, a, b = next_token(text, b, stop)
     if token != NAME and token != QUOTED_NAME:
         return ODD
-    attribute = intern_name(s, data, a, b)
+    attribute = intern_name(s, text, a, b)
     end = b + np.int64(token == QUOTED_NAME)
-    token, a, b = next_token(data, end, stop)
+    token, a, b = next_token(text, end, stop)
     if token == COMPARISON or token < 0:
         return ODD
     if operator == NOT_EQUAL:

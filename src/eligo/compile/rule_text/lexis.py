@@ -1,5 +1,8 @@
 """Tokens and literals of rules over bytes: those of `language.tokens` that are usual.
 
+`text` is the address of the bytes, and they are read by `byte_at`: Numba counts references to an array in every
+function that takes one, which costs more than most tokens do.
+
 A token is its type and where it begins and ends. Blanks are ASCII, names are ASCII or in backquotes; comments, names
 outside of ASCII and whatever could be several things are odd.
 """
@@ -30,7 +33,7 @@ from eligo.compile.rule_text.layout import (
     TEXTS,
 )
 from eligo.compile.strings import find_bytes, hash_bytes
-from eligo.jit import bits_of, inline
+from eligo.jit import bits_of, byte_at, inline
 
 ODD = -1
 END, OPEN, CLOSE, COMMA, NAME, QUOTED_NAME, NUMBER, TEXT, DATE, TIMESTAMP, COMPARISON, WORD = range(12)
@@ -78,17 +81,17 @@ def in_name(byte):
 
 
 @inline
-def skip_blanks(data, i, stop):
-    while i < stop and is_blank(data[i]):
+def skip_blanks(text, i, stop):
+    while i < stop and is_blank(byte_at(text, i)):
         i += 1
     return i
 
 
 @inline
-def is_utf8(data, i, stop):
+def is_utf8(text, i, stop):
     """Whether bytes are valid UTF-8 text."""
     while i < stop:
-        byte = data[i]
+        byte = byte_at(text, i)
         if byte < 0x80:
             i += 1
             continue
@@ -98,9 +101,9 @@ def is_utf8(data, i, stop):
         if i + more >= stop:
             return False
         for k in range(1, more + 1):
-            if data[i + k] & 0xC0 != 0x80:
+            if byte_at(text, i + k) & 0xC0 != 0x80:
                 return False
-        second = data[i + 1]
+        second = byte_at(text, i + 1)
         if (
             (byte == 0xE0 and second < 0xA0)
             or (byte == 0xED and second > 0x9F)
@@ -113,28 +116,28 @@ def is_utf8(data, i, stop):
 
 
 @inline
-def lower_word(data, i, stop):
+def lower_word(text, i, stop):
     """A name of up to eight letters, in small letters, as one number; 0 for a longer one."""
     word = np.int64(0)
     if stop - i > 8:
         return word
     for k in range(stop - i):
-        word |= np.int64(data[i + k] | 0x20) << np.int64(8 * k)
+        word |= np.int64(byte_at(text, i + k) | 0x20) << np.int64(8 * k)
     return word
 
 
 @inline
-def next_token(data, i, stop):
+def next_token(text, i, stop):
     """The token at or behind i: type, beginning, end. The end of a number or string is found when its value is read.
 
     For a COMPARISON the beginning is the operator, for a WORD, which is a keyword, the word.
     """
-    i = skip_blanks(data, i, stop)
+    i = skip_blanks(text, i, stop)
     if i >= stop:
         return END, i, i
-    byte = data[i]
+    byte = byte_at(text, i)
     if 97 <= byte <= 122 or 65 <= byte <= 90 or byte == 95:
-        return name_token(data, i, stop)
+        return name_token(text, i, stop)
     if byte == 40:
         return OPEN, i, i + 1
     if byte == 41:
@@ -147,21 +150,27 @@ def next_token(data, i, stop):
         return TEXT, i + 1, i + 1
     if byte == 96:
         end = i + 1
-        while end < stop and data[end] != 96:
+        while end < stop and byte_at(text, end) != 96:
             end += 1
-        if end >= stop or end == i + 1 or (end + 1 < stop and data[end + 1] == 96):
+        if end >= stop or end == i + 1 or (end + 1 < stop and byte_at(text, end + 1) == 96):
             return ODD, i, i
         return QUOTED_NAME, i + 1, end
-    return comparison_token(data, i, stop)
+    return comparison_token(text, i, stop)
 
 
 @inline
-def comparison_token(data, i, stop):
+def is_sign(byte):
+    """Whether a byte is one of <=>!&|, of which a whole run is one token."""
+    return 60 <= byte <= 62 or byte in (33, 38, 124)
+
+
+@inline
+def comparison_token(text, i, stop):
     end = i
-    while end < stop and (60 <= data[end] <= 62 or data[end] == 33 or data[end] == 38 or data[end] == 124):
+    while end < stop and is_sign(byte_at(text, end)):
         end += 1
-    first = data[i]
-    second = data[i + 1] if end == i + 2 else 0
+    first = byte_at(text, i)
+    second = byte_at(text, i + 1) if end == i + 2 else 0
     if end == i + 1:
         if first == 61:
             return COMPARISON, EQUAL, end
@@ -182,31 +191,31 @@ def comparison_token(data, i, stop):
 
 
 @inline
-def name_token(data, i, stop):
+def name_token(text, i, stop):
     """A keyword, the beginning of a date or timestamp (up to the quote), or a name."""
     end = i + 1
-    while end < stop and in_name(data[end]):
+    while end < stop and in_name(byte_at(text, end)):
         end += 1
-    if end < stop and data[end] >= 0x80:
+    if end < stop and byte_at(text, end) >= 0x80:
         return ODD, i, i
-    if end < stop and data[end] == 46:
-        while end + 1 < stop and data[end] == 46 and in_name(data[end + 1]):
+    if end < stop and byte_at(text, end) == 46:
+        while end + 1 < stop and byte_at(text, end) == 46 and in_name(byte_at(text, end + 1)):
             end += 2
-            while end < stop and in_name(data[end]):
+            while end < stop and in_name(byte_at(text, end)):
                 end += 1
-        if end < stop and (data[end] == 46 or data[end] >= 0x80):
+        if end < stop and (byte_at(text, end) == 46 or byte_at(text, end) >= 0x80):
             return ODD, i, i
         return NAME, i, end
-    word = lower_word(data, i, end)
+    word = lower_word(text, i, end)
     if word == 0:
-        if end - i == 9 and data[end - 1] | 0x20 == 112 and lower_word(data, i, end - 1) == _TIMESTAMP:
-            quote = skip_blanks(data, end, stop)
-            if quote < stop and data[quote] == 39:
+        if end - i == 9 and byte_at(text, end - 1) | 0x20 == 112 and lower_word(text, i, end - 1) == _TIMESTAMP:
+            quote = skip_blanks(text, end, stop)
+            if quote < stop and byte_at(text, quote) == 39:
                 return TIMESTAMP, quote + 1, quote + 1
         return NAME, i, end
     if word == W_DATE:
-        quote = skip_blanks(data, end, stop)
-        if quote < stop and data[quote] == 39:
+        quote = skip_blanks(text, end, stop)
+        if quote < stop and byte_at(text, quote) == 39:
             return DATE, quote + 1, quote + 1
     elif word in (
         W_AND, W_OR, W_NOT, W_IN, W_BETWEEN, W_LIKE, W_IS, W_NULL, W_CONTAINS, W_EXISTS, W_FORALL, W_TRUE, W_FALSE,
@@ -216,15 +225,15 @@ def name_token(data, i, stop):
 
 
 @inline
-def intern_name(s, data, i, stop):
-    """The number of the attribute data[i:stop], a new one if it is new."""
-    number = find_bytes(s.name_data, s.name_begin, s.name_end, s.name_slots, data, i, stop)
+def intern_name(s, text, i, stop):
+    """The number of the attribute whose name is there, a new one if it is new."""
+    number = find_bytes(s.name_data, s.name_begin, s.name_end, s.name_slots, s.data, i, stop)
     if number >= 0:
         return np.int64(number)
     number, size = s.state[NAMES], s.state[NAME_BYTES]
     s.name_begin[number] = size
     for k in range(i, stop):
-        s.name_data[size] = data[k]
+        s.name_data[size] = byte_at(text, k)
         size += 1
     s.name_end[number] = size
     s.name_at[number] = enter(s.name_data, s.name_begin[number], size, s.name_slots, number)
@@ -258,16 +267,16 @@ def enter(data, begin, end, slots, number):
 
 
 @inline
-def copy_text(s, data, i, stop):
+def copy_text(s, text, i, stop):
     """Copy the string literal that begins at i behind all strings, quotes made single: where the literal ends, and the
     string. The first is ODD for one that is never closed or has a NUL.
     """
     own, to = s.text_data, s.state[TEXT_BYTES]
     while i < stop:
-        byte = data[i]
+        byte = byte_at(text, i)
         if byte == 39:
             i += 1
-            if i >= stop or data[i] != 39:
+            if i >= stop or byte_at(text, i) != 39:
                 return i, to
         elif byte == 0:
             break
@@ -285,14 +294,14 @@ def put_cut(s, cut, kind, key, key2, past):
 
 
 @inline
-def read_value(s, data, token, i, stop, run):
+def read_value(s, text, token, i, stop, run):
     """Write the cuts right before and after a literal as a run. Where the literal ends, or ODD."""
     s.state[DECIMAL] = 0
     if token == NUMBER:
-        return read_number(s, data, i, stop, run)
+        return read_number(s, text, i, stop, run)
     low, high = 2 * run, 2 * run + 1
     if token == TEXT:
-        end, size = copy_text(s, data, i, stop)
+        end, size = copy_text(s, text, i, stop)
         if end < 0:
             return ODD
         number = intern_text(s, size)
@@ -304,7 +313,7 @@ def read_value(s, data, token, i, stop, run):
         put_cut(s, high, STRING_CUT, 2 * number + 1, 0, AFTER)
         return end
     if token in (DATE, TIMESTAMP):
-        end, micros = read_time(data, i, stop, token == TIMESTAMP)
+        end, micros = read_time(text, i, stop, token == TIMESTAMP)
         if end < 0:
             return ODD
         put_cut(s, low, TIME_CUT, micros, 0, BEFORE)
@@ -326,24 +335,24 @@ def put_boolean(s, holds, run):
 
 
 @inline
-def read_number(s, data, i, stop, run):
+def read_number(s, text, i, stop, run):
     """An integer of up to 18 digits, or a decimal that a float multiplication or division reads exactly."""
-    negative = data[i] == 45
-    if negative or data[i] == 43:
+    negative = byte_at(text, i) == 45
+    if negative or byte_at(text, i) == 43:
         i += 1
     first, mantissa, digits, scale = i, np.int64(0), 0, 0
-    while i < stop and is_digit(data[i]):
-        mantissa = 10 * mantissa + np.int64(data[i] - 48)
+    while i < stop and is_digit(byte_at(text, i)):
+        mantissa = 10 * mantissa + np.int64(byte_at(text, i) - 48)
         digits += mantissa != 0
         i += 1
         if digits > 18:
             return ODD
     whole, some = True, i - first
-    if i < stop and data[i] == 46:
+    if i < stop and byte_at(text, i) == 46:
         whole = False
         i += 1
-        while i < stop and is_digit(data[i]):
-            mantissa = 10 * mantissa + np.int64(data[i] - 48)
+        while i < stop and is_digit(byte_at(text, i)):
+            mantissa = 10 * mantissa + np.int64(byte_at(text, i) - 48)
             digits += mantissa != 0
             scale -= 1
             some += 1
@@ -352,22 +361,22 @@ def read_number(s, data, i, stop, run):
                 return ODD
     if some == 0:
         return ODD
-    if i < stop and data[i] | 0x20 == 101:
+    if i < stop and byte_at(text, i) | 0x20 == 101:
         whole = False
         i += 1
-        down = i < stop and data[i] == 45
-        if i < stop and (down or data[i] == 43):
+        down = i < stop and byte_at(text, i) == 45
+        if i < stop and (down or byte_at(text, i) == 43):
             i += 1
         first, power = i, 0
-        while i < stop and is_digit(data[i]):
-            power = 10 * power + np.int64(data[i] - 48)
+        while i < stop and is_digit(byte_at(text, i)):
+            power = 10 * power + np.int64(byte_at(text, i) - 48)
             i += 1
             if power > 1000:
                 return ODD
         if i == first:
             return ODD
         scale += -power if down else power
-    if i < stop and (in_name(data[i]) or data[i] == 46 or data[i] >= 0x80):
+    if i < stop and (in_name(byte_at(text, i)) or byte_at(text, i) == 46 or byte_at(text, i) >= 0x80):
         return ODD
     low, high = 2 * run, 2 * run + 1
     if whole:
@@ -400,36 +409,38 @@ def read_number(s, data, i, stop, run):
 
 
 @inline
-def read_digits(data, i, stop, count):
+def read_digits(text, i, stop, count):
     """The number that so many digits at i are, or ODD."""
     if i + count > stop:
         return np.int64(ODD)
     number = np.int64(0)
     for k in range(i, i + count):
-        if not is_digit(data[k]):
+        if not is_digit(byte_at(text, k)):
             return np.int64(ODD)
-        number = 10 * number + np.int64(data[k] - 48)
+        number = 10 * number + np.int64(byte_at(text, k) - 48)
     return number
 
 
 @inline
-def read_time(data, i, stop, with_time):
+def read_time(text, i, stop, with_time):
     """Where a date or timestamp whose quote is behind it ends, and its microseconds since 1970."""
     end = i
-    while end < stop and data[end] != 39:
+    while end < stop and byte_at(text, end) != 39:
         end += 1
     if end >= stop:
         return np.int64(ODD), np.int64(0)
-    i, last = skip_blanks(data, i, end), end
-    while last > i and is_blank(data[last - 1]):
+    i, last = skip_blanks(text, i, end), end
+    while last > i and is_blank(byte_at(text, last - 1)):
         last -= 1
     odd = np.int64(ODD), np.int64(0)
     year, month, day = (
-        read_digits(data, i, last, 4),
-        read_digits(data, i + 5, last, 2),
-        read_digits(data, i + 8, last, 2),
+        read_digits(text, i, last, 4),
+        read_digits(text, i + 5, last, 2),
+        read_digits(text, i + 8, last, 2),
     )
-    if year < 2 or year > 9998 or month < 1 or month > 12 or day < 1 or data[i + 4] != 45 or data[i + 7] != 45:
+    if year < 2 or year > 9998 or month < 1 or month > 12 or day < 1:
+        return odd
+    if byte_at(text, i + 4) != 45 or byte_at(text, i + 7) != 45:
         return odd
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if day > _DAYS[month - 1] + np.int64(leap and month == 2):
@@ -443,36 +454,38 @@ def read_time(data, i, stop, with_time):
     i += 10
     if not with_time:
         return (np.int64(end + 1), micros) if i == last else odd
-    hour, minute = read_digits(data, i + 1, last, 2), read_digits(data, i + 4, last, 2)
-    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or (data[i] != 32 and data[i] != 84) or data[i + 3] != 58:
+    hour, minute = read_digits(text, i + 1, last, 2), read_digits(text, i + 4, last, 2)
+    if hour < 0 or hour > 23 or minute < 0 or minute > 59:
+        return odd
+    if byte_at(text, i) not in (32, 84) or byte_at(text, i + 3) != 58:
         return odd
     i += 6
     micros += (hour * 60 + minute) * 60_000_000
-    if i < last and data[i] == 58:
-        second = read_digits(data, i + 1, last, 2)
+    if i < last and byte_at(text, i) == 58:
+        second = read_digits(text, i + 1, last, 2)
         if second < 0 or second > 59:
             return odd
         i += 3
         micros += second * 1_000_000
-        if i < last and data[i] == 46:
+        if i < last and byte_at(text, i) == 46:
             i += 1
             unit, first = 100_000, i
-            while i < last and is_digit(data[i]) and unit > 0:
-                micros += np.int64(data[i] - 48) * unit
+            while i < last and is_digit(byte_at(text, i)) and unit > 0:
+                micros += np.int64(byte_at(text, i) - 48) * unit
                 unit //= 10
                 i += 1
             if i == first:
                 return odd
-    i = skip_blanks(data, i, last)
-    if i < last and (data[i] == 43 or data[i] == 45):
-        hours = read_digits(data, i + 1, last, 2)
-        colon = np.int64(i + 3 < last and data[i + 3] == 58)
-        minutes = read_digits(data, i + 3 + colon, last, 2)
+    i = skip_blanks(text, i, last)
+    if i < last and (byte_at(text, i) == 43 or byte_at(text, i) == 45):
+        hours = read_digits(text, i + 1, last, 2)
+        colon = np.int64(i + 3 < last and byte_at(text, i + 3) == 58)
+        minutes = read_digits(text, i + 3 + colon, last, 2)
         if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
             return odd
         offset = (hours * 60 + minutes) * 60_000_000
-        micros += -offset if data[i] == 43 else offset
+        micros += -offset if byte_at(text, i) == 43 else offset
         i += 5 + colon
-    elif i < last and data[i] | 0x20 == 122:
+    elif i < last and byte_at(text, i) | 0x20 == 122:
         i += 1
     return (np.int64(end + 1), micros) if i == last else odd

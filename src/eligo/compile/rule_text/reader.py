@@ -14,6 +14,7 @@ from eligo.compile.compiled import I32, I64, U8, Compiled, kept_slices, unique
 from eligo.compile.renumber import mark_used, renumbered
 from eligo.compile.rule_text.grammar import read_rules
 from eligo.compile.rule_text.layout import (
+    ADDRESS,
     ARRAYS,
     CLASSICAL,
     CONJUNCTIONS,
@@ -101,7 +102,7 @@ class TextReader:
         state[NAMES] = state[MULTI] = len(names)
         state[NAME_BYTES] = ends[-1] if names else 0
         state[CLASSICAL], state[MOST_DEPTH] = self.classical, self.limits.depth
-        state[MOST_VALUES] = self.limits.values
+        state[MOST_VALUES], state[ADDRESS] = self.limits.values, data.ctypes.data
         leaves = np.zeros(len(sizes), np.int32)
         tree_offsets = np.zeros(len(sizes) + 1, np.int64)
         memory.update(data=data, leaves=leaves, tree_offsets=tree_offsets, mark=np.zeros(_SLOTS, np.int64))
