@@ -31,7 +31,7 @@ from rich.text import Text
 import eligo
 from eligo import spark
 from eligo.index.registry import choose
-from eligo.warm import Step, warm
+from eligo.warm import LOADS, Step, warm
 from eligo_lab.workload import flights
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,7 +80,7 @@ def main() -> int:
     seconds: dict[str, float] = {}
     compiled: list[Step] = []
     # What is not at hand, beside the preparation of data; Spark's workers then only load it.
-    kernels = ThreadPoolExecutor(1).submit(warm, 1, compiled.append, [f"{choose('auto').name}/interval"])
+    kernels = ThreadPoolExecutor(1).submit(warm, 1, compiled.append, [f"{choose('auto').name}/interval", LOADS])
 
     with step("flights with weather, plane and airline → Parquet", seconds, "flights"):
         events = flights.events(OUTPUT)

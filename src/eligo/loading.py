@@ -11,16 +11,22 @@ their predicates, and by a mention (rule_table.py) where normalisation left none
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import islice
+from dataclasses import replace
+from itertools import compress, islice
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from eligo.arguments import plain_id, shown
-from eligo.bulk import rows_of
+from eligo.bulk import Columns, pieces_of
+from eligo.compile.compiled import I64, Compiled, kept_slices
 from eligo.errors import EligoError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
 from eligo.language import Limits, Node, parse
@@ -39,9 +45,12 @@ from eligo.reading import (
 )
 from eligo.rule import Reject, RuleId
 from eligo.rule_changes import CLEAR, PUT, REMOVE, ChangeJournal, PutRule, put_payload, remove_payload
-from eligo.segments.pending import Pending
-from eligo.segments.rule_table import is_id, rule_of
+from eligo.segments.pending import BulkPending
+from eligo.segments.rule_table import RuleTable, is_id
 from eligo.segments.rules import Place, Rules
+
+if TYPE_CHECKING:
+    from eligo.compile.rule_text.reader import ReadRules, TextReader
 
 _PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read for them dies young
 _END = object()
@@ -91,12 +100,16 @@ class Loader:
 
     def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
         load = _Load(self, collect, replace)
-        rows = enumerate(rows_of(source))
         self.rules.loading += 1
         try:
             # Nobody waits for whoever gives the rules: they are fetched and read without the lock.
-            while some := list(islice(rows, _PIECE)):
-                load.take([load.read(row, given) for row, given in some])
+            for piece in pieces_of(source):
+                if isinstance(piece, Columns):
+                    load.take_columns(piece)
+                    continue
+                rows = iter(enumerate(piece.rows, piece.first))
+                while some := list(islice(rows, _PIECE)):
+                    load.take([load.read(row, given) for row, given in some])
             load.end()
         finally:
             self.rules.loading -= 1
@@ -232,7 +245,11 @@ Form = tuple[Node, tuple[str, ...]]  # normal form and hidden tags
 
 
 class _Load:
-    """Many rules that are added together: compiled piece by piece, and seen when all are there."""
+    """Many rules that are added together: compiled piece by piece, and seen when all are there.
+
+    Rules are numbered by their arrival. One that replaces another of the same load takes its number in the end, and the
+    numbers behind it move up.
+    """
 
     def __init__(self, loader: Loader, collect: bool, replace: bool) -> None:
         self.loader, self.rules = loader, loader.rules
@@ -240,11 +257,133 @@ class _Load:
         self.rejects: list[Reject] = []
         self.multi = self.start = loader.rules.multi
         self.became: dict[str, int] = {}  # attribute → how many rules were taken before it became multi-valued
-        self.parts: list[Pending] = []
-        self.seen: dict[RuleId, int] = {}  # id → number of the part that it is in
+        self.parts: list[BulkPending] = []
+        self.seen: dict[RuleId, int] = {}  # id → arrival
         self.rows: dict[RuleId, int] = {}  # of the input, if ids that somebody else adds meanwhile are refused
-        self.count = 0
+        self.arrived = 0
+        self.moved: list[int] = []  # arrivals that took the number of an earlier one
+        self.numbers: dict[int, int] = {}  # of these
+        self.placed: dict[int, int] = {}  # arrival → sequence number of the rule that it replaces
+        self.dead: set[int] = set()  # arrivals
+        self.tables: list[RuleTable] = []  # of the rules, for the journal
+        self.reader: TextReader | None = None
         self.id_type, self.changes = loader.id_type, loader.changes
+
+    @property
+    def count(self) -> int:
+        """How many rules were taken, not counting those that replaced one of them."""
+        return self.arrived - len(self.moved)
+
+    def number(self, arrival: int) -> int:
+        """A rule's number in the order of adding, from 0 on."""
+        known = self.numbers.get(arrival)
+        return arrival - bisect_left(self.moved, arrival) if known is None else known
+
+    def sequences(self, arrivals: I64) -> I64:
+        """The sequence numbers of rules."""
+        final = self.rules.next_sequence + arrivals - np.searchsorted(np.array(self.moved, np.int64), arrivals)
+        exceptions = {arrival: self.rules.next_sequence + number for arrival, number in self.numbers.items()}
+        exceptions.update(self.placed)
+        if exceptions:
+            known = np.fromiter(exceptions, np.int64, len(exceptions))
+            for place in np.flatnonzero(np.isin(arrivals, known)).tolist():
+                final[place] = exceptions[int(arrivals[place])]
+        return final
+
+    def take_columns(self, columns: Columns) -> None:
+        """Take a piece of the input that came as columns. What is not usual in it is taken row by row, in its place."""
+        first, few = 0, len(columns)
+        while first < len(columns):
+            multi = self.multi
+            stop = self._take_chunk(columns, first, min(first + few, len(columns)))
+            # All that follows has to be read with other attributes as multi-valued. Should that happen often, little is
+            # read in vain.
+            few = len(columns) if multi == self.multi else max(64, (stop - first) // 2)
+            first = stop
+
+    def _take_chunk(self, columns: Columns, first: int, stop: int) -> int:
+        """Take the rows from `first` on that are read together, before `stop`; where they end."""
+        from eligo.compile.rule_text.reader import TextReader
+
+        if self.reader is None or self.reader.multi != sorted(self.multi):
+            self.reader = TextReader(self.loader.limits, self.rules.absent, self.multi)
+        offsets = columns.text_offsets[first : stop + 1]
+        _, size = next(self.reader.chunks(offsets))
+        stop, offsets = first + size, offsets[: size + 1]
+        found = self.reader.read(columns.text_data, offsets, columns.usual[first:stop])
+        recipe = self.rules.recipe
+        fast = found.read & ~recipe.evaluator.doubtful(found.compiled, found.leaves, **recipe.settings)
+        slow = {i: self.read(columns.first + first + i, columns.row(first + i)) for i in np.flatnonzero(~fast).tolist()}
+        ids = columns.ids[first:stop]
+        with self.rules.lock, uninterrupted():
+            fast &= self._new_ids(ids, fast)
+            before = np.concatenate((np.zeros(1, np.int64), np.cumsum(fast)))
+            start, part = self.arrived, self._part()
+            taken = fast.copy()
+            extra = 0
+            for i in np.flatnonzero(~fast).tolist():
+                self.arrived = start + int(before[i]) + extra
+                multi = self.multi
+                row = columns.first + first + i
+                taken[i] = self._take_or_refuse(slow.get(i) or self.read(row, columns.row(first + i)))
+                extra += bool(taken[i])
+                if multi != self.multi:
+                    stop = first + i + 1
+                    break
+            size = stop - first
+            self.arrived = start + int(before[size]) + extra
+            if before[size]:
+                arrivals = start + np.cumsum(taken[:size]) - 1
+                self._take_block(columns, first, fast[:size], arrivals, ids[:size], found, part)
+        return stop
+
+    def _new_ids(self, ids: list[RuleId | None], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the wanted ids are met here for the first time; one that comes twice is left out both times."""
+        kinds = {type(rule) for rule in ids if rule is not None}
+        if self.id_type is not None and kinds != {self.id_type}:
+            return np.zeros(len(ids), np.bool_)
+        seen = self.seen
+        fresh = np.ones(len(ids), np.bool_)
+        if not seen.keys().isdisjoint(ids):
+            fresh &= np.array([rule not in seen for rule in ids], np.bool_)
+        if len(set(ids)) < len(ids):
+            times = Counter(ids)
+            fresh &= np.array([times[rule] == 1 for rule in ids], np.bool_)
+        if self.rules.count and len(places := np.flatnonzero(fresh & wanted)):
+            fresh[places] = ~self.rules.known([ids[i] for i in places.tolist()])  # type: ignore[misc]
+        return fresh
+
+    def _take_block(
+        self,
+        columns: Columns,
+        first: int,
+        fast: NDArray[np.bool_],
+        arrivals: I64,
+        ids: list[Any],
+        found: ReadRules,
+        part: BulkPending,
+    ) -> None:
+        """Take the rows that were read together."""
+        rules, stop = self.rules, first + len(fast)
+        every = bool(fast.all())
+        compiled = found.numbered(rules.recipe.attributes, rules.recipe.strings)
+        keep = np.zeros(compiled.rules, np.bool_)
+        keep[: len(fast)] = fast
+        tree, tree_offsets = kept_slices(compiled.tree, compiled.tree_offsets, keep)
+        block = columns.block(first, stop, None if every else fast, arrivals[fast], found.mentions)
+        part.blocks.append((block, replace(compiled, tree=tree, tree_offsets=tree_offsets)))
+        chosen = ids if every else [rule for rule, taken in zip(ids, fast.tolist(), strict=True) if taken]
+        self.seen.update(zip(chosen, block.sequence.tolist(), strict=True))
+        if not self.replace:
+            self.rows.update(zip(chosen, (np.flatnonzero(fast) + columns.first + first).tolist(), strict=True))
+        self.loader.owned = self.loader.owned or bool(columns.owners)
+        self.id_type = type(chosen[0])
+
+    def _part(self) -> BulkPending:
+        """Where rules go that are compiled with the attributes that are multi-valued now."""
+        if not self.parts:
+            self.parts.append(BulkPending(self.rules.new_pending(self.multi)))
+        return self.parts[-1]
 
     def read(self, row: int, given: Any) -> tuple[int, Any, Read | EligoError, Form | None, frozenset[str]]:
         """Read one rule: row, what was given, the rule or what is wrong with it, its normal form with these
@@ -266,37 +405,51 @@ class _Load:
     def take(self, some: list[Any]) -> None:
         """Compile rules that were read."""
         with self.rules.lock, uninterrupted():
-            for row, given, found, form, multi in some:
-                try:
-                    if isinstance(found, EligoError):
-                        raise found
-                    self._take(row, found, form, multi)
-                except EligoError as error:
-                    self._refuse(row, given, error)
+            for one in some:
+                self._take_or_refuse(one)
+
+    def _take_or_refuse(self, one: Any) -> bool:
+        """Compile a rule that was read, or say what is wrong with it; whether it was taken."""
+        row, given, found, form, multi = one
+        try:
+            if isinstance(found, EligoError):
+                raise found
+            self._take(row, found, form, multi)
+        except EligoError as error:
+            self._refuse(row, given, error)
+            return False
+        return True
 
     def _take(self, row: int, read: Read, form: Form, assumed: frozenset[str]) -> None:
         rule, root, text, containing, weight, tags, owner = read
         check_id(rule, self.id_type)
-        if not self.replace and (rule in self.seen or self.rules.find(rule) is not None):
+        earlier = self.seen.get(rule)
+        if not self.replace and (earlier is not None or self.rules.find(rule) is not None):
             raise duplicate(rule)
         multi = self.multi | containing if containing else self.multi
         normal, hidden = form if multi == assumed else normal_form(root, multi, self.rules.absent, owner)
         self.loader.check_size(normal)
-        if multi != self.multi or not self.parts:
+        if multi != self.multi:
             self.became.update(dict.fromkeys(multi - self.multi, self.count))
             self.multi = multi
-            self.parts.append(self.rules.new_pending(multi))
-        earlier = self.parts[self.seen[rule]] if rule in self.seen else None
-        number = self.count if earlier is None else earlier.sequence[earlier.rows[rule]]
-        self.parts[-1].add(rule, normal, text, weight, (*tags, *hidden), number)
-        if earlier is None:
-            self.count += 1
-        elif earlier is not self.parts[-1]:
-            earlier.drop(rule)
-        self.seen[rule] = len(self.parts) - 1
+            self.parts.append(BulkPending(self.rules.new_pending(multi)))
+        arrival, part = self.arrived, self._part()
+        part.pending.add(rule, normal, text, weight, (*tags, *hidden), arrival)
+        if earlier is not None:
+            self.numbers[arrival] = self.number(earlier)
+            self.moved.append(arrival)
+            self._drop(rule, self.parts[:-1])
+        self.arrived += 1
+        self.seen[rule] = arrival
         if not self.replace:
             self.rows[rule] = row
         self.id_type = type(rule)
+
+    def _drop(self, rule: RuleId, parts: Sequence[BulkPending]) -> None:
+        """Take a rule out of these parts again, or out of a block."""
+        self.dead.add(self.seen[rule])
+        for part in parts:
+            part.pending.rows.pop(rule, None)
 
     def _refuse(self, row: int, given: Any, error: EligoError) -> None:
         if not self.collect:
@@ -313,7 +466,7 @@ class _Load:
             before, base = rules.multi, rules.next_sequence
             try:
                 with rules.quietly():
-                    built = list(_interruptibly(rules.made(*part.finish()) for part in self.parts if part.rows))
+                    built = list(_interruptibly(rules.made(*some) for some in self._finished()))
                     # From here on no rule is refused.
                     loader.changes += 1
                     rules.remove_many(doomed)
@@ -330,34 +483,37 @@ class _Load:
                 raise
             loader.id_type = self.id_type if rules.count else None
 
+    def _finished(self) -> Iterator[tuple[RuleTable, Compiled]]:
+        """The parts that have rules."""
+        for part in self.parts:
+            if part.pending.rows or part.blocks:
+                table, compiled = part.finish(self.dead, self.sequences)
+                if self.loader.journal is not None:
+                    self.tables.append(table)
+                if len(table):
+                    yield table, compiled
+
     def _rules_taken(self) -> list[PutRule]:
         """The rules as a journal has them, in the order of adding; none if there is no journal."""
-        if self.loader.journal is None:
-            return []
-        numbered = [
-            (part.sequence[i], rule_of(rule, part.texts[i], part.weights[i], part.tags[i]))
-            for part in self.parts
-            for rule, i in part.rows.items()
-        ]
+        numbered = [one for table in self.tables for one in zip(table.sequence.tolist(), table.rules(), strict=True)]
         return [msgspec.structs.astuple(rule) for _, rule in sorted(numbered, key=itemgetter(0))]
 
     def _placed(self) -> list[Place]:
         """Give each rule its number in the order of adding; the places of the rules that they replace."""
         rules, doomed = self.rules, list[Place]()
-        for part in self.parts:
-            part.sequence = [rules.next_sequence + number for number in part.sequence]
         # Without `replace` no id was there when its rule was taken.
-        looked = self.replace or self.changes != self.loader.changes
-        for rule, number in list(self.seen.items()) if looked else ():
-            known, part = rules.find(rule), self.parts[number]
-            if known is None:
-                continue
+        looked = rules.count and (self.replace or self.changes != self.loader.changes)
+        ids = list(self.seen) if looked else []
+        some = rules.known(ids).tolist() if ids else []
+        for rule in compress(ids, some):
+            known, arrival = rules.find(rule), self.seen[rule]
+            assert known is not None
             if self.replace:
-                part.sequence[part.rows[rule]] = rules.sequence_at(known)
+                self.placed[arrival] = rules.sequence_at(known)
                 doomed.append(known)
             else:  # somebody else was faster
                 self._refuse(self.rows[rule], (rule,), duplicate(rule))
-                part.drop(rule)
+                self._drop(rule, self.parts)
                 del self.seen[rule]
         if self.id_type is not self.loader.id_type is not None and self.seen:
             check_id(next(iter(self.seen)), self.loader.id_type)

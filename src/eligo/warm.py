@@ -61,6 +61,7 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
 # Tasks that are no pairs.
 _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _DOCUMENTS = "widest labels", "exchange", "pieces", "variants", "documents"
+LOADS = "large loads"
 _COMPILED, _DONE = "compiled", "done"  # what a process says
 # {"a": 1, "b": [1], "c": "x"}, as Spark writes a Variant: the names, and the values.
 _NAMES: Final = bytes([1, 3, 0, 1, 2, 3]) + b"abc"
@@ -112,7 +113,7 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
     pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]
     others = EVALUATORS.all() if indexes is None else EVALUATORS.own
     pairs += [f"{AUTO}/{evaluator}" for evaluator in others if evaluator != "interval"]
-    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS]
+    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS, LOADS]
 
 
 def _run(task: str) -> None:
@@ -128,6 +129,8 @@ def _run(task: str) -> None:
         _variants()
     elif task == _DOCUMENTS:
         _documents()
+    elif task == LOADS:
+        _loads()
     else:
         for pair in task.split():
             index, evaluator = pair.split("/")
@@ -305,6 +308,21 @@ def _pieces() -> None:
                 for found in (rules.view.batch(_table(), None, None), rules.view.best(_table(), ("some",), 1)):
                     assert list(found)
                 list(rules.view.ranked(_table(), None, 1))
+
+
+def _loads() -> None:
+    """Rules that come in large numbers, with some among them that are read one by one; and others in their places."""
+    import eligo
+    from eligo.bulk import MANY
+    from eligo.compile.compiled import copied_slices
+
+    texts = [*_RULES, "a = 1 -- and no more"] * (MANY // len(_RULES) + 1)
+    for ids in (range(len(texts)), [f"rule {n}" for n in range(len(texts))]):
+        matcher = eligo.Matcher(multi=["numbers"])
+        for _ in range(2):
+            matcher.add_many(pa.table({"id": ids, "expression": texts}), replace=True)
+    for kind in (np.uint8, np.int32):  # of long texts, and of many rules
+        copied_slices(np.zeros(1, kind), np.zeros(1, np.int64), np.array([0, 1]))
 
 
 def _documents() -> None:

@@ -18,7 +18,8 @@ LAB = SOURCE.parents[1] / "lab" / "src" / "eligo_lab"
 # A room imports from the rooms before it, never from those behind. `eligo` itself, which is Matcher and open, is a room too.
 ORDER = [
     "errors", "arguments", "collector", "forking", "interrupts", "kernels", "jit", "arrow", "registry", "options", "language",
-    "threads", "explain", "compile", "index", "evaluate", "batch", "rule", "rule_changes", "segments", "bulk", "stats", "reading", "loading", "engine",
+    "threads", "explain", "compile", "index", "evaluate", "batch", "rule", "rule_changes", "segments", "stats", "reading", "bulk",
+    "loading", "engine",
     "store", "documents",
     "matcher", "exchange", "__init__", "spark", "prove", "warm", "packing", "cli", "__main__",
 ]  # fmt: skip

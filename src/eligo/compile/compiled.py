@@ -32,6 +32,8 @@ U8: TypeAlias = NDArray[np.uint8]
 F64: TypeAlias = NDArray[np.float64]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
+_LARGE = 1 << 16  # items that a kernel copies in another order: NumPy would take 24 bytes for each of them
+
 RUN_ARRAYS = ("low_kind", "low_key", "low_key2", "high_kind", "high_key", "high_key2")
 
 
@@ -206,6 +208,8 @@ def permuted_slices(items: NDArray[Any], offsets: I64, order: I64) -> tuple[NDAr
     """The slices items[offsets[i]:offsets[i+1]] in another order."""
     sizes = np.diff(offsets)[order]
     moved = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)))
+    if len(items) > _LARGE:
+        return copied_slices(items, offsets[:-1][order], moved), moved
     take = np.arange(moved[-1]) + np.repeat(offsets[:-1][order] - moved[:-1], sizes)
     return items[take], moved
 
@@ -218,6 +222,17 @@ def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
     new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return ordered[new]
+
+
+@kernel
+def copied_slices(items, begin, offsets):
+    """The slices that begin at some places of an array, one after another up to each offset."""
+    copied = np.empty(offsets[-1], items.dtype)
+    for i in range(len(begin)):
+        shift = begin[i] - offsets[i]
+        for k in range(offsets[i], offsets[i + 1]):
+            copied[k] = items[k + shift]
+    return copied
 
 
 @inline

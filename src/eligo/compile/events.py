@@ -180,6 +180,12 @@ def ordered_float(bits):
 
 
 @inline
+def float_bits(ordered):
+    """The float of which these are the ordered bits."""
+    return float_of(ordered if ordered >= 0 else ordered ^ np.int64(0x7FFFFFFFFFFFFFFF))
+
+
+@inline
 def space_of_float(s, attribute, bits):
     value = float_of(bits)
     if value == np.floor(value) and -9223372036854775808.0 <= value < 9223372036854775808.0:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
 from eligo.language.limits import Limits
@@ -26,7 +27,7 @@ class Evaluator(ABC):
     """Built from the trees of one segment; never changed.
 
     An evaluator that has options (options.py), or is concerned by `bounds`, which are fields of `Limits`, takes them
-    all as keyword arguments of `check`, `unfit` and `arrange`.
+    all as keyword arguments of `check`, `doubtful`, `unfit` and `arrange`.
     """
 
     name: ClassVar[str]
@@ -38,12 +39,20 @@ class Evaluator(ABC):
 
     @classmethod
     def settings(cls, limits: Limits, options: Mapping[str, Value]) -> dict[str, Any]:
-        """The keyword arguments of the three methods below."""
+        """The keyword arguments of the four methods below."""
         return {**{name: getattr(limits, name) for name in cls.bounds}, **own(cls, options)}
 
     @classmethod  # noqa: B027, most take every rule
     def check(cls, root: Node) -> None:
         """Refuse a rule in normal form that is more than this evaluator takes, with a `LimitError`."""
+
+    @classmethod
+    def doubtful(cls, compiled: Compiled, leaves: I32, **settings: Any) -> NDArray[np.bool_]:
+        """Of each of these rules, whether `check` has to be asked about its tree; `leaves` are predicates in its text.
+
+        As soon as `check` does something, that is all rules, unless this is overridden as well.
+        """
+        return np.full(compiled.rules, cls.check.__func__ is not Evaluator.check.__func__)  # type: ignore[attr-defined]
 
     @classmethod
     def unfit(cls, compiled: Compiled) -> str:

@@ -28,12 +28,12 @@ one makes an attribute multi-valued, stays a tree in either case: it was accepte
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I64, Compiled, first_equal_slice, unique
+from eligo.compile.compiled import I32, I64, Compiled, first_equal_slice, unique
 from eligo.errors import LimitError
 from eligo.evaluate.interval import Interval
 from eligo.jit import inline, kernel
@@ -72,6 +72,16 @@ class Dnf(Interval):
                 f"{exceeded('terms', size, terms)}{counted}; "
                 f"options={{'past_terms': 'interval'}} leaves such rules to interval"
             )
+
+    @classmethod
+    def doubtful(cls, compiled: Compiled, leaves: I32, **settings: Any) -> NDArray[np.bool_]:
+        terms = settings.get("terms", DEFAULT_LIMITS.terms)
+        if settings.get("past_terms") == "interval":
+            return np.zeros(compiled.rules, np.bool_)
+        size = _counted(compiled)[2]
+        # A term has at most all of a rule's predicates; a flat rule has as many terms as it has conjunctions.
+        most = np.where(_nested(compiled), -(-np.minimum(size, terms + 1) * leaves // PREDICATES), 0)
+        return (size > terms) | (most > terms)  # type: ignore[no-any-return]
 
     @classmethod
     def unfit(cls, compiled: Compiled, *, terms: int = DEFAULT_LIMITS.terms, past_terms: str = "refuse") -> str:

@@ -1,16 +1,20 @@
-"""Rules on their way into a segment: their columns as Python values, their trees in a builder."""
+"""Rules on their way into a segment: those that come one by one, with their columns as Python values and their trees in
+a builder; and those that come as arrays.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from eligo.compile.builder import Builder
-from eligo.compile.compiled import Compiled, permuted_slices, unique
+from eligo.compile.compiled import I64, Compiled, concatenate, permuted_slices, unique
 from eligo.language.tree import Node
 from eligo.rule import RuleId
-from eligo.segments.rule_table import RuleTable, make_rule_table
+from eligo.segments.rule_table import RuleTable, join_rule_tables, make_rule_table
 
 _FEW = 64  # rules that are not looked through for equal predicates: a merge will do that
 
@@ -62,3 +66,37 @@ class Pending:
         if len(self.ids) > _FEW:
             compiled = unique(compiled)
         return make_rule_table(*columns), compiled
+
+
+class BulkPending:
+    """Rules of a large load: `pending` those that came one by one, `blocks` columns and trees of others.
+
+    Their sequence numbers are those of their arrival, in which all are different; `finish` gives the final ones.
+    """
+
+    def __init__(self, pending: Pending) -> None:
+        self.pending = pending
+        self.blocks: list[tuple[RuleTable, Compiled]] = []
+
+    def finish(
+        self, dead: Collection[int] = (), numbers: Callable[[I64], I64] = lambda arrivals: arrivals
+    ) -> tuple[RuleTable, Compiled]:
+        """The rules in the order of their sequence numbers; `dead` are arrivals of rules in blocks that have died."""
+        pending = self.pending
+        pending.sequence = numbers(np.array(pending.sequence, np.int64)).tolist()
+        if not self.blocks:
+            return pending.finish()
+        gone = np.fromiter(dead, np.int64, len(dead))
+        parts = [(t, c, ~np.isin(t.sequence, gone) if len(gone) else None) for t, c in self.blocks]
+        parts = [(replace(t, sequence=numbers(t.sequence)), c, keep) for t, c, keep in parts]
+        if pending.rows:
+            parts.append((*pending.finish(), None))
+        tables, kept = [table for table, _, _ in parts], [keep for _, _, keep in parts]
+        order = np.argsort(
+            np.concatenate([t.sequence if keep is None else t.sequence[keep] for t, _, keep in parts]), kind="stable"
+        )
+        whole = concatenate([compiled for _, compiled, _ in parts], kept)
+        if not np.array_equal(order, np.arange(len(order))):
+            tree, offsets = permuted_slices(whole.tree, whole.tree_offsets, order)
+            whole = replace(whole, tree=tree, tree_offsets=offsets)
+        return join_rule_tables(tables, kept, order), whole

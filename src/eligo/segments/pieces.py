@@ -25,7 +25,7 @@ from eligo.compile.dictionary import StringArrays
 from eligo.compile.renumber import renumbered, rules_between
 from eligo.compile.signature import BUCKETS, positions, rule_buckets, spread
 from eligo.compile.strings import Strings
-from eligo.segments.pending import Pending
+from eligo.segments.pending import BulkPending, Pending
 from eligo.segments.rule_table import RuleTable, join_rule_tables, packed, unpacked
 from eligo.segments.segment import Recipe, Segment
 
@@ -72,7 +72,7 @@ def restore_piece(arrays: Arrays) -> Piece:
     )
 
 
-def make_piece(pending: Pending, attributes: Attributes, strings: Strings) -> Piece:
+def make_piece(pending: Pending | BulkPending, attributes: Attributes, strings: Strings) -> Piece:
     """A piece of the pending rules, which were compiled with these two tables."""
     table, compiled = pending.finish()
     order, starts = spread(rule_buckets(compiled, attributes.names, strings.arrays()))

@@ -103,6 +103,13 @@ class RuleSet(Rules):
                 return number, row
         return None
 
+    def known(self, ids: Sequence[RuleId]) -> NDArray[np.bool_]:
+        found = np.array([rule in self.live.rows for rule in ids], np.bool_)
+        for segment, alive in zip(self.segments, self.alive, strict=True):
+            rows = segment.table.rows_of(ids)
+            found |= rows >= 0 if not len(alive) else (rows >= 0) & (alive[rows] != 0)
+        return found
+
     # -- writing
 
     def put(

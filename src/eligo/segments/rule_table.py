@@ -114,6 +114,17 @@ class RuleTable:
             return int(find_bytes(self.id_data, self.id_offsets, self.id_offsets[1:], self.slots, raw, 0, len(raw)))
         return int(find_integer(self.ids, self.slots, rule)) if len(self.ids) else -1
 
+    def rows_of(self, ids: Sequence[RuleId]) -> I32:
+        """The rows of ids, all of one type; -1 for those that are not here."""
+        if isinstance(ids[0], str):
+            if not self.has_text_ids:
+                return np.full(len(ids), -1, np.int32)
+            offsets, data = packed(ids)  # type: ignore[arg-type]
+            rows: I32 = find_texts(self.id_data, self.id_offsets, self.id_offsets[1:], self.slots, data, offsets)
+            return rows
+        wanted = np.array(ids, np.int64)
+        return find_integers(self.ids, self.slots, wanted) if len(self.ids) else np.full(len(ids), -1, np.int32)
+
     def id(self, row: int) -> RuleId:
         if len(self.ids):
             return int(self.ids[row])
@@ -178,6 +189,17 @@ class RuleTable:
         )
         return rule_of(self.id(row), self.text(row) if text is None else text, float(self.weight[row]), tags)
 
+    def rules(self) -> list[Rule]:
+        """All rules, of a table that has their texts."""
+        names, tags = self.tag_names(), self.tag.tolist()
+        ids = self.id_list(np.arange(len(self), dtype=np.int32))
+        columns = zip(ids, strings_of(self.text_offsets, self.text_data), self.weight.tolist(), strict=True)
+        ends = pairwise(self.tag_offsets.tolist())
+        return [
+            rule_of(rule, text, weight, [names[tag] for tag in tags[first:stop]])
+            for (rule, text, weight), (first, stop) in zip(columns, ends, strict=True)
+        ]
+
     @cached_property
     def joins(self) -> tuple[I32, list[str]] | None:
         """For every row the number of its tag that says what to ask of documents, or -1, and the tags without their
@@ -233,6 +255,39 @@ def make_rule_table(
         tag_name_offsets=name_offsets,
         tag_name_data=name_data,
         slots=_id_slots(whole, id_offsets, id_data),
+    )
+
+
+def column_table(
+    sequence: I64,
+    ids: I64 | tuple[I64, U8],
+    texts: tuple[I64, U8],
+    weights: NDArray[np.float64],
+    tags: Mapping[int, tuple[str, ...]],
+) -> RuleTable:
+    """From arrays, with tags by row, and without the slots that find a row by its id; `join_rule_tables` makes them."""
+    names: dict[str, int] = {}
+    numbers: list[int] = []
+    sizes = np.zeros(len(sequence), np.int64)
+    for row in sorted(tags):
+        some = dict.fromkeys(tags[row])
+        sizes[row] = len(some)
+        numbers.extend(names.setdefault(tag, len(names)) for tag in some)
+    name_offsets, name_data = packed(list(names))
+    id_offsets, id_data = ids if isinstance(ids, tuple) else (np.zeros(1, np.int64), np.zeros(0, np.uint8))
+    return RuleTable(
+        sequence=sequence,
+        ids=np.zeros(0, np.int64) if isinstance(ids, tuple) else ids,
+        id_offsets=id_offsets,
+        id_data=id_data,
+        text_offsets=texts[0],
+        text_data=texts[1],
+        weight=weights,
+        tag_offsets=np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))),
+        tag=np.array(numbers, np.int32),
+        tag_name_offsets=name_offsets,
+        tag_name_data=name_data,
+        slots=np.zeros(16, np.int32),
     )
 
 
@@ -332,6 +387,24 @@ def fill_integers(ids, slots):
         while slots[at] != 0:
             at = (at + np.uint64(1)) & mask
         slots[at] = row + 1
+
+
+@kernel
+def find_integers(ids, slots, wanted):
+    """The row of each id, or -1."""
+    rows = np.empty(len(wanted), np.int32)
+    for i in range(len(wanted)):
+        rows[i] = find_integer(ids, slots, wanted[i])
+    return rows
+
+
+@kernel
+def find_texts(data, begin, end, slots, texts, offsets):
+    """The same for ids that are texts."""
+    rows = np.empty(len(offsets) - 1, np.int32)
+    for i in range(len(rows)):
+        rows[i] = find_bytes(data, begin, end, slots, texts, offsets[i], offsets[i + 1])
+    return rows
 
 
 @kernel

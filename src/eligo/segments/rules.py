@@ -299,6 +299,10 @@ class Rules(ABC):
     def find(self, rule: RuleId) -> Place | None:
         """Where a rule is, as far as the writer is."""
 
+    def known(self, ids: Sequence[RuleId]) -> NDArray[np.bool_]:
+        """Of each of many ids, all of one type, whether there is such a rule, as far as the writer is."""
+        return np.array([self.find(rule) is not None for rule in ids], np.bool_)
+
     @abstractmethod
     def sequence_at(self, place: Place) -> int: ...
 

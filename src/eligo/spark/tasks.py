@@ -17,17 +17,21 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from eligo.arrow import arrow_of, texts_of
+from eligo.bulk import MANY, Columns, table_columns, text_column
 from eligo.collector import without_collector
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
-from eligo.compile.compiled import Arrays
+from eligo.compile.compiled import I64, Arrays, kept_slices
 from eligo.compile.dictionary import NO_STRINGS, merge_strings
 from eligo.compile.naming import attribute_counts
 from eligo.compile.strings import Strings
@@ -37,7 +41,7 @@ from eligo.index.registry import choose as choose_index
 from eligo.language import Limits, Quantified
 from eligo.reading import NOTHING, check_id, normal_form, owner_of, read_rule, tags_of, weight_of
 from eligo.segments.joining import Joining, joining_of
-from eligo.segments.pending import Pending
+from eligo.segments.pending import BulkPending, Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
 from eligo.segments.rule_table import RuleTable
 from eligo.segments.segment import Recipe, Segment
@@ -47,6 +51,9 @@ from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.statistics import read_statistics
 from eligo.store.tables import REJECTS_SCHEMA, ROW_BITS, RULES_SCHEMA, TableWriter, locator_text
 from eligo.store.versions import Part, TableFile
+
+if TYPE_CHECKING:
+    from eligo.compile.rule_text.reader import ReadRules, TextReader
 
 _WRITTEN = 16_384  # rules held as Python objects before they go to the table
 
@@ -78,6 +85,11 @@ class Settings:
         evaluator = choose_evaluator(self.evaluator)
         settings = evaluator.settings(self.limits, self.options)
         return lambda normal: evaluator.check(normal, **settings)
+
+    def doubtful(self, found: ReadRules) -> NDArray[np.bool_]:
+        """Of each rule, whether `check` has to be asked."""
+        evaluator = choose_evaluator(self.evaluator)
+        return evaluator.doubtful(found.compiled, found.leaves, **evaluator.settings(self.limits, self.options))
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -148,9 +160,10 @@ class _UnitReader:
         self.settings, self.folder, self.unit = settings, folder, unit
         self.started = time.perf_counter()
         self.attributes, self.strings = Attributes(), Strings()
-        self.pending = Pending(
-            Builder(self.attributes, self.strings, absent=settings.absent, multi=settings.multi),
+        self.pending = BulkPending(
+            Pending(Builder(self.attributes, self.strings, absent=settings.absent, multi=settings.multi))
         )
+        self.taken = 0
         self.rows: list[tuple[Any, ...]] = []
         self.schema = RULES_SCHEMA(id_type)
         self.texts = TableWriter(folder, "rules", self.schema)
@@ -162,13 +175,67 @@ class _UnitReader:
 
     def read(self, batch: pa.RecordBatch) -> None:
         """Take the rows of one batch."""
+        columns = columns_of(batch)
+        if columns is not None:
+            self._read_columns(batch, columns)
+            return
         for row in rows_of(batch):
-            try:
-                self._take(*row)
-            except EligoError as error:
-                self._reject(row[0], row[1], error)
+            self._take_or_reject(row)
         if len(self.rows) >= _WRITTEN:
             self._write()
+
+    def _read_columns(self, batch: pa.RecordBatch, columns: Columns) -> None:
+        """Take the rows of one batch, usual ones together."""
+        ids = columns.ids
+        differs = np.array([a != b for a, b in pairwise((self.last, *ids, None))], np.bool_)  # from the one before it
+        usual = columns.usual & differs[:-1] & differs[1:]
+        for first, stop in self.reader.chunks(columns.text_offsets):
+            found = self.reader.read(columns.text_data, columns.text_offsets[first : stop + 1], usual[first:stop])
+            fast = found.read & ~self.settings.doubtful(found)
+            self._write()
+            taken, start = fast.copy(), self.taken
+            before: I64 = np.cumsum(fast) - fast
+            for i in np.flatnonzero(~fast).tolist():
+                self.taken = start + int(before[i]) + len(self.rows)
+                taken[i] = self._take_or_reject(next(rows_of(batch.slice(first + i, 1))))
+            self.taken = start + int(taken.sum())
+            self._write_mixed(batch.slice(first, stop - first), columns, first, fast, taken)
+            if fast.any():
+                compiled = found.numbered(self.attributes, self.strings)
+                tree, offsets = kept_slices(compiled.tree, compiled.tree_offsets, fast)
+                sequence = start + np.flatnonzero(fast[taken])
+                table = columns.block(first, stop, None if fast.all() else fast, sequence, found.mentions, texts=False)
+                self.pending.blocks.append((table, replace(compiled, tree=tree, tree_offsets=offsets)))
+            if fast[-1]:
+                self.last = ids[stop - 1]
+
+    def _write_mixed(
+        self, batch: pa.RecordBatch, columns: Columns, first: int, fast: NDArray[np.bool_], taken: NDArray[np.bool_]
+    ) -> None:
+        """Write the rules that were taken: those of the batch, and those that wait, in the order of both."""
+        chosen, places = pa.Table.from_batches([batch]), np.flatnonzero(fast) + first
+        if not fast.all():
+            chosen = chosen.filter(arrow_of(fast))
+        weights = arrow_of(columns.weights[places])
+        tags = _tag_lists([columns.tags.get(place, ()) for place in places.tolist()] if columns.tags else len(places))
+        together = pa.table([chosen.column("id"), chosen.column("expression"), weights, tags], self.schema.names).cast(
+            self.schema
+        )
+        if self.rows:
+            slow = taken & ~fast
+            order = np.where(fast, np.cumsum(fast) - 1, int(fast.sum()) + np.cumsum(slow) - 1)[taken]
+            waiting = pa.Table.from_batches([rows_as(self.rows, self.schema)])
+            together, self.rows = pa.concat_tables([together, waiting]).take(arrow_of(order)), []
+        self.texts.write(together)
+
+    def _take_or_reject(self, row: tuple[Any, ...]) -> bool:
+        """Take a rule, or note what is wrong with it; whether it was taken."""
+        try:
+            self._take(*row)
+        except EligoError as error:
+            self._reject(row[0], row[1], error)
+            return False
+        return True
 
     def _take(self, rule: Any, expression: Any, weight: Any, tags: Any, owner: Any) -> None:
         check_id(rule, None)
@@ -183,9 +250,9 @@ class _UnitReader:
         number, labels = weight_of(weight), tags_of(tags_in(tags))
         normal, hidden = normal_form(root, settings.multi, settings.absent, owner_of(owner))
         settings.check(normal)
-        row = len(self.pending)
-        self.pending.add(rule, normal, "", number, (*labels, *hidden), row)
+        self.pending.pending.add(rule, normal, "", number, (*labels, *hidden), self.taken)
         self.rows.append((rule, text, number, labels))
+        self.taken += 1
         self.last = rule
 
     def _reject(self, rule: object, expression: object, error: EligoError) -> None:
@@ -198,8 +265,15 @@ class _UnitReader:
             self._write_rejects()
 
     def _write(self) -> None:
-        self.texts.write(rows_as(self.rows, self.schema))
+        if self.rows:
+            self.texts.write(rows_as(self.rows, self.schema))
         self.rows = []
+
+    @cached_property
+    def reader(self) -> TextReader:
+        from eligo.compile.rule_text.reader import TextReader
+
+        return TextReader(self.settings.limits, self.settings.absent, self.settings.multi)
 
     def _write_rejects(self) -> None:
         self.rejects.write(rows_as(self.bad, REJECTS_SCHEMA))
@@ -245,6 +319,25 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     return zip(*columns, strict=True)
 
 
+def columns_of(batch: pa.RecordBatch) -> Columns | None:
+    """The rows of a batch as columns, if they are worth it and their ids are text."""
+    if batch.num_rows < MANY:
+        return None
+    try:
+        columns = table_columns(batch, read_tags=lambda text: tags_of(tags_in(text)))
+    except UnicodeDecodeError:
+        return None
+    return columns if isinstance(columns, Columns) else None
+
+
+def _tag_lists(tags: list[tuple[str, ...]] | int) -> pa.Array:
+    """Lists of tags, or so many empty ones."""
+    if isinstance(tags, int):
+        return pa.ListArray.from_arrays(arrow_of(np.zeros(tags + 1, np.int32)), texts_of([]))
+    offsets = np.concatenate((np.zeros(1, np.int32), np.cumsum([len(some) for some in tags], dtype=np.int32)))
+    return pa.ListArray.from_arrays(arrow_of(offsets), texts_of([tag for some in tags for tag in some]))
+
+
 def _readable(column: pa.Array) -> list[Any]:
     if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
         return column.to_pylist()  # type: ignore[no-any-return]
@@ -277,12 +370,37 @@ def containing_of(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Iter
     """The attributes that good rules of a partition use with `contains`; bad rules are reported by who reads them."""
     found: set[str] = set()
     for batch in batches:
-        for (text,) in rows_of(batch):
+        for text in _with_others(settings, batch, found):
             try:
                 found |= NOTHING if isinstance(text, bytes) else read_rule(text, settings.limits, no_deliveries)[2]
             except EligoError:
                 continue
     yield from report(msgspec.json.encode(sorted(found)).decode())
+
+
+def _with_others(settings: Settings, batch: pa.RecordBatch, known: set[str]) -> Iterator[Any]:
+    """The rules of a batch that may use other attributes with `contains` than those that are known by then; the caller
+    adds to these what it finds.
+    """
+    if batch.num_rows < MANY:
+        for (text,) in rows_of(batch):
+            yield text
+        return
+    from eligo.compile.rule_text.reader import TextReader
+
+    offsets, data = text_column(batch.column(0))
+    first, few = 0, 64
+    while first < batch.num_rows:
+        # What is read together says `contains` of attributes that are known, or not at all.
+        reader, before = TextReader(settings.limits, settings.absent, known), len(known)
+        part = offsets[first : first + few + 1]
+        few = 2 * few
+        for i in np.flatnonzero(~reader.read(data, part).read).tolist():
+            yield next(rows_of(batch.slice(first + i, 1)))[0]
+            if len(known) > before:
+                part, few = part[: i + 2], 64
+                break
+        first += len(part) - 1
 
 
 def read_job(path: str) -> Job:

@@ -19,8 +19,9 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile import codes
+from eligo.compile.events import float_bits
 from eligo.index.be_tree.nodes import EVENTS, EXPLORE, ROWS, unsigned
-from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, float_bits, leading_zeros
+from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, leading_zeros
 from eligo.index.dynamic.packed_predicate import (
     ASK,
     DISTANCES,

@@ -30,11 +30,10 @@ from eligo.index.dynamic.line import (
     TIME,
     TOP,
     ZERO,
-    bits_of,
     place_of,
 )
 from eligo.index.dynamic.packed_predicate import TINY_ATTRIBUTES, high_coordinate, low_coordinate
-from eligo.jit import float_of, handle, inline
+from eligo.jit import bits_of, float_of, handle, inline
 
 ABSENT, VARIOUS = 5, 6
 FAILS, HOLDS = 0, 1

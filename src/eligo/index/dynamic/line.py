@@ -17,7 +17,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from eligo.jit import float_of, inline
+from eligo.compile.events import float_bits
+from eligo.jit import bits_of, inline
 
 NUMBER, BOOLEAN, TIME, STRING, ANY = 0, 1, 2, 3, 4
 MIN, MAX = -(2**63), 2**63 - 1
@@ -26,16 +27,6 @@ TOP = (1 << BITS) - 1
 ZERO = 1 << (BITS - 1)
 NOWHERE, SEVERAL = 0xFFFFFE, 0xFFFFFF
 _LOWEST, _HIGHEST = -(2.0 ** (BITS - 2)) + 1, 2.0 ** (BITS - 2) - 2  # whole numbers with a place of their own
-
-
-@intrinsic
-def bits_of(context, value):
-    """The bits of a float."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
-
-    return types.int64(types.float64), generate
 
 
 @intrinsic
@@ -53,12 +44,6 @@ def ordered_bits_of(value):
     """The bits of a float as an integer of the same order."""
     bits = bits_of(value + 0.0)
     return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
-
-
-@inline
-def float_bits(ordered):
-    """The float of which these are the ordered bits."""
-    return float_of(ordered if ordered >= 0 else ordered ^ np.int64(0x7FFFFFFFFFFFFFFF))
 
 
 @inline

@@ -12,9 +12,10 @@ import numpy as np
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays, grown
 from eligo.compile.cutting import sorted_strings
+from eligo.compile.events import float_bits
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import hash_check
-from eligo.index.dynamic.line import BOOLEAN, MAX, MIN, NUMBER, STRING, TOP, float_bits, low_at
+from eligo.index.dynamic.line import BOOLEAN, MAX, MIN, NUMBER, STRING, TOP, low_at
 from eligo.index.dynamic.packed_predicate import (
     AMONG,
     ASK,

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Compiled, grown
-from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, STRING, TOP, float_bits, high_place, low_place
+from eligo.compile.events import float_bits
+from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, STRING, TOP, high_place, low_place
 from eligo.index.dynamic.packed_predicate import (
     AMONG,
     ASK,

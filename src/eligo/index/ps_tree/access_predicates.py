@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import mixed
+from eligo.compile.events import float_bits
 from eligo.index.dynamic.int_pair import upper
-from eligo.index.dynamic.line import float_bits
 from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, row_words
 from eligo.index.ps_tree.lines import (
     FLOAT,
