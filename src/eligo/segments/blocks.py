@@ -1,7 +1,8 @@
 """Whether a segment matches batches in blocks (batch/), and the engine that does.
 
 With `bitmap` it always does. With `auto` it does where that pays. The engine is built when as many events have come in
-batches as make their matching about as dear as building it, so that nobody pays more than twice. Then it counts, in its
+batches as make their matching about as dear as building it, so that nobody pays more than twice; what a snapshot or a
+task on Spark has built is there from the beginning. Then it counts, in its
 first batches, how many events have a row of it in common: where nearly every row is looked at for one event alone,
 there is nothing to share, and the index is faster. Both are counts, not times: the same rules and events lead to the
 same choice.
@@ -39,7 +40,8 @@ class Blocks:
         """The engine for a batch of so many events, or None: the index is to be used."""
         always = segment.index.blocks == "always"
         self._events += events
-        if not always and (self._events < WORTH or (self._shared is not None and self._shared < SHARED)):
+        early = not self.arrays and self._events < WORTH
+        if not always and (early or (self._shared is not None and self._shared < SHARED)):
             return None
         if self._engine is None and not self._build(segment):
             return None  # another thread is at it
