@@ -27,7 +27,7 @@ PAPERS = {
     "profiles": ["fig7", "fig8", "table1"],
 }
 OWN = {f"sharing/{name}" for name in ("selective", "none", "paths", "memory", "nested", "total")}
-OWN |= {"be-tree/mixed", "be-tree/summary", "ps-tree/summary"}
+OWN |= {"be-tree/mixed", "be-tree/summary", "ps-tree/summary", "batch/summary"}
 OWN |= {"profiles/joins", "profiles/two-joins", "profiles/prefilter", "profiles/phases"}
 GRAPHS = {"be-tree/fig8": 4, "be-tree/fig11": 6, "be-tree/fig4": 1, "ps-tree/fig5": 4}
 FUTURE = {
@@ -72,7 +72,7 @@ def test_every_line_makes_sense(experiment: Experiment) -> None:
             assert set(order) <= {*experiment.indexes, OTHERS}
             assert len(order) > 1
     assert set(experiment.published) | set(experiment.bounds) <= set(experiment.indexes)
-    assert experiment.method in ("compare", "replace", "mix", "stab", "join")
+    assert experiment.method in ("compare", "replace", "mix", "stab", "join", "batch")
     assert not experiment.across or experiment.across in experiment.options
     if experiment.needs:
         return

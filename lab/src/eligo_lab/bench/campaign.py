@@ -12,7 +12,7 @@ from typing import Any
 from eligo.errors import OptionError
 from eligo.evaluate.registry import EVALUATORS
 from eligo.index.registry import INDEXES
-from eligo_lab.bench import harness, joining, mixing, replacing, results, stabbing
+from eligo_lab.bench import batching, harness, joining, mixing, replacing, results, stabbing
 from eligo_lab.bench.contenders.base import UnfitError
 from eligo_lab.bench.experiment import Experiment, Point
 from eligo_lab.bench.experiments import EXPERIMENTS
@@ -211,7 +211,13 @@ def _tasks(experiment: Experiment, wish: Wish) -> Iterable[tuple[Point, Task]]:
 
 def run(task: Task, progress: Progress) -> list[dict[str, Any]]:
     """The figures of a task: one point, or as many as its method has along the axis, each with label and x."""
-    methods = {"replace": replacing.run, "mix": mixing.run, "stab": stabbing.run, "join": joining.run}
+    methods = {
+        "replace": replacing.run,
+        "mix": mixing.run,
+        "stab": stabbing.run,
+        "join": joining.run,
+        "batch": batching.run,
+    }
     if task.method in methods:
         return methods[task.method](task, progress)
     return [harness.run(task, progress)]

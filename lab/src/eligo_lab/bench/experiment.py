@@ -11,7 +11,7 @@
     method     how it is measured. compare: everyone on the same work (harness.py); replace: rules of one workload by
                those of another, one by one (replacing.py); mix: updates among matches (mixing.py); stab: intervals
                and points of one attribute, `indexes` being structures for these (stabbing.py); join: rules that ask
-               about documents (joining.py)
+               about documents (joining.py); batch: many events at once (batching.py)
     other      of replace: parameters of the second workload, where they differ
     orders     by label of a point: the order that the paper found, best first, or several of them; OTHERS are all that
                it does not name

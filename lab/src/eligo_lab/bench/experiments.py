@@ -381,4 +381,23 @@ _OWN = [
     ),
 ]  # fmt: skip
 
-EXPERIMENTS = {e.name: e for e in (*_OWN, *_BE_TREE, *_PS_TREE, *_COMPLEX, *_SHARING, *_PROFILES, *_JOINS)}
+_BATCHES = [
+    Experiment(
+        "batch/summary", "batches in blocks of events, beside an index and one by one", "begen", {"events": 4096},
+        "case",
+        (
+            Point("uniform 1%", None, begen(M, zipf=0.0, match=0.01)),
+            Point("uniform 0.1%", None, begen(M, zipf=0.0, match=0.001)),
+            Point("dense 0.1%", None, dense()),
+            Point("Zipf 0.1%", None, begen(M, zipf=ZIPF, match=0.001)),
+            Point("sparse", None, dense(30_000, rules=100 * K, events=1024)),
+            Point("trees", None, {"rules": 100 * K, "events": 1024}, "trees"),
+            Point("nested", None, {"rules": 100 * K}, "nested"),
+            Point("ads", None, {"rules": 300 * K}, "ads"),
+            Point("tenants", None, {"rules": 20 * K}, "tenants"),
+        ),
+        method="batch",
+    ),
+]  # fmt: skip
+
+EXPERIMENTS = {e.name: e for e in (*_OWN, *_BATCHES, *_BE_TREE, *_PS_TREE, *_COMPLEX, *_SHARING, *_PROFILES, *_JOINS)}

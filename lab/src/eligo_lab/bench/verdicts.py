@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from eligo_lab.bench.batching import batched
 from eligo_lab.bench.changes import mixed, replaced
 from eligo_lab.bench.counts import counted
 from eligo_lab.bench.experiment import OTHERS
@@ -29,7 +30,7 @@ from eligo_lab.bench.tables import (
 
 RIVALS = ("counting", "k-index", "propagation", "gryphon")  # of the BE-Tree paper; others are beyond its comparison
 COSTS = ("build", "memory")  # what an experiment shows when it is not about time of an event
-BY_METHOD = {"replace": replaced, "mix": mixed, "stab": stabbed, "join": joined}
+BY_METHOD = {"replace": replaced, "mix": mixed, "stab": stabbed, "join": joined, "batch": batched}
 
 
 def verdict(experiment: dict[str, Any]) -> Iterator[Table]:
