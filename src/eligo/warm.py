@@ -190,6 +190,9 @@ def _pass(index: str, evaluator: str, integers: bool) -> None:
     matcher.add(ids[0], "a > 0", replace=True)
     _ask(matcher)
     _change(eligo.Matcher(index, evaluator), integers)
+    flat = eligo.Matcher(index, evaluator)
+    flat.add_many([(ids[0], "a > 0"), (ids[1], "s = 'x'")])  # no trees
+    flat.match(_EVENTS[0])
     wide = eligo.Matcher(index, evaluator, options=options)
     wide.add_many([(ids[0], _WIDE)])
     wide.match(_EVENTS[0])
