@@ -32,9 +32,10 @@ from eligo.language import Limits, Quantified, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
-from eligo.segments.encoding import moving, slices
+from eligo.segments.encoding import Encoded, encoded, moving, slices
 from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
+from eligo.segments.view import SegmentsView
 from eligo.stats import Stats, collect
 from eligo.threads import in_order, thread_count
 
@@ -360,7 +361,8 @@ class Matcher:
         the answer is a pair: the table, and a `Reject` for each of them.
 
         `threads`: how many work at it, one for each processor if not given; the answer is the same. Events are read
-        from an iterable by the calling thread alone, and rules that ask about documents have one thread.
+        from an iterable, and encoded, by the calling thread alone; rules that ask about documents, and "collect", have
+        one thread.
 
         Each event is matched against the rules of one moment. That moment is the same for all events of a batch, unless
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
@@ -433,7 +435,8 @@ class Matcher:
 
         rejects: list[Reject] = []
         numbers, rules = [], []
-        for first, (found, mine) in self._answers(sliced, answer, threads):
+        # With "collect" whoever matches takes events out that cannot be encoded, and tries again.
+        for first, (found, mine) in self._answers(sliced, answer, 1 if collect else threads):
             for number, ids in found:
                 number += first  # in place: nobody else has it
                 numbers.append(arrow_of(number))
@@ -524,7 +527,11 @@ class Matcher:
             with moving(first), nullcontext(view) if joins is None else self.reading() as current:
                 return first, answer(current, part)
 
-        yield from in_order(answered, sliced, threads if joins is None else 1)
+        if joins is not None:
+            threads = 1
+        if threads > 1 and isinstance(view, SegmentsView):
+            sliced = _encoded_here(sliced, view)
+        yield from in_order(answered, sliced, threads)
 
     # -- publishing
 
@@ -644,6 +651,18 @@ class Matcher:
 
     def __reduce__(self) -> Any:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
+
+
+def _encoded_here(sliced: Iterable[tuple[int, Any]], view: SegmentsView) -> Iterator[tuple[int, Any]]:
+    """The slices, encoded by the calling thread where that is Python's work, of which only one thread can do some at a
+    time: several would wait for each other at every step. JSON is read by kernels, by whichever thread.
+    """
+    for first, part in sliced:
+        if isinstance(part, JsonEvents):
+            yield first, part
+            continue
+        with moving(first):
+            yield first, Encoded(part, encoded(part, view.encoder, 0))
 
 
 def _numbered(blocks: Iterable[JsonEvents], threads: int) -> Iterator[tuple[int, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import chain, islice
 from typing import Any, TypeAlias
@@ -22,8 +23,19 @@ _SLICE = 4096  # events at a time: their entries stay in the cache
 _BLOCK = 1024  # of which fewer are not worth a thread
 
 
+@dataclass(frozen=True)
+class Encoded:
+    """Events that were encoded already, for a view that is known."""
+
+    events: Events
+    buffer: EventBuffer
+
+
 def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, Events, EventBuffer]]:
     """The number of the first event of each slice, the events as they come, and encoded; a buffer may be used again."""
+    if isinstance(events, Encoded):
+        yield 0, events.events, events.buffer
+        return
     buffer = EventBuffer(_SLICE, 16 * _SLICE)
     for first, part in slices(events):
         yield first, part, encoded(part, encoder, first, buffer)
@@ -33,8 +45,10 @@ def slices(events: Any, threads: int = 1) -> Iterator[tuple[int, Events]]:
     """The events as they come, some at a time, and the number of the first of each slice; for so many threads."""
     found = events if isinstance(events, JsonEvents) else as_events(events)
     if isinstance(found, pa.Table | pa.RecordBatch | JsonEvents):
-        # So many that each thread has some, and no fewer than a block of events.
-        size = max(_BLOCK, min(_SLICE, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
+        # So many that each thread has some, but no fewer than a block of events, nor than pays for reading the columns.
+        columns = 0 if isinstance(found, JsonEvents) else found.num_columns
+        least, most = max(_BLOCK, min(_SLICE, 8 * columns)), max(_SLICE, columns)
+        size = max(least, min(most, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
         for first in range(0, len(found), size):
             yield first, found.slice(first, size)
         return

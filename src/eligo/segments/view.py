@@ -21,6 +21,7 @@ from eligo.compile.compiled import F64, I32, I64, U8, concatenate
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.naming import attribute_counts
+from eligo.jit import kernel
 from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import encoded_slices
 from eligo.segments.live import LivePart, LiveTable
@@ -263,7 +264,8 @@ class SegmentsView(View):
         for segment, mask in zip(self.segments, allowed, strict=True):
             ends, rows = segment.match_batch(buffer, mask)
             if len(rows):
-                numbers = np.repeat(np.arange(first, first + buffer.events), np.diff(ends))
+                numbers = room(len(rows))
+                write_numbers(ends, first, numbers)
                 if self._screen is not None and (joins := segment.table.joins) is not None:
                     kept = screened(self._screen, joins[0][rows], joins[1].__getitem__, numbers)
                     numbers, rows = numbers[kept], rows[kept]
@@ -280,6 +282,10 @@ class _Found:
     rows: I32
 
     def ids(self) -> pa.Array:
+        if isinstance(self.table, RuleTable) and len(self.table.ids):
+            ids = room(len(self.rows))
+            take_integers(self.table.ids, self.rows, ids)
+            return arrow_of(ids)
         return self.table.id_array().take(arrow_of(self.rows))
 
     def sequence(self) -> I64:
@@ -287,6 +293,29 @@ class _Found:
 
     def weight(self) -> F64:
         return self.table.weight[self.rows]
+
+
+def room(count: int) -> I64:
+    """An array for what goes into an answer, in memory of Arrow's, which it keeps for the next answer when this one is
+    gone: new memory from the system takes longer than what is written to it.
+    """
+    array: I64 = np.frombuffer(pa.allocate_buffer(8 * count), np.int64)
+    return array
+
+
+@kernel
+def write_numbers(ends, first, numbers):
+    """Writes the number of its event for each match; those of event first + i end at ends[i + 1]."""
+    for event in range(len(ends) - 1):
+        for k in range(ends[event], ends[event + 1]):
+            numbers[k] = first + event
+
+
+@kernel
+def take_integers(ids, rows, taken):
+    """Writes the ids of some rows."""
+    for k in range(len(rows)):
+        taken[k] = ids[rows[k]]
 
 
 def _screened(screen: Screen, table: RuleTable | LiveTable, rows: I32, event: int) -> I32:
