@@ -61,7 +61,7 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
 # Tasks that are no pairs.
 _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _DOCUMENTS = "widest labels", "exchange", "pieces", "variants", "documents"
-LOADS = "large loads"
+LOADS, _TEXTS = "large loads", "events as JSON"
 _COMPILED, _DONE = "compiled", "done"  # what a process says
 # {"a": 1, "b": [1], "c": "x"}, as Spark writes a Variant: the names, and the values.
 _NAMES: Final = bytes([1, 3, 0, 1, 2, 3]) + b"abc"
@@ -113,7 +113,7 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
     pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]
     others = EVALUATORS.all() if indexes is None else EVALUATORS.own
     pairs += [f"{AUTO}/{evaluator}" for evaluator in others if evaluator != "interval"]
-    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS, LOADS]
+    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _TEXTS, LOADS]
 
 
 def _run(task: str) -> None:
@@ -129,6 +129,8 @@ def _run(task: str) -> None:
         _variants()
     elif task == _DOCUMENTS:
         _documents()
+    elif task == _TEXTS:
+        _json_events()
     elif task == LOADS:
         _loads()
     else:
@@ -249,6 +251,17 @@ def _shapes() -> None:
             matcher = eligo.Matcher("bitmap")
             matcher.add_many(zip(ids, texts, strict=True))
             _ask(matcher)
+
+
+def _json_events() -> None:
+    """Events that are JSON texts, for rules in segments and for rules that change in place."""
+    import eligo
+
+    for index in ("auto", "pst-hash"):
+        matcher = eligo.Matcher(index, multi=["numbers"])
+        matcher.add_many(enumerate(_RULES))
+        matcher.match_json(_JSON)
+        matcher.match_ndjson(_JSON)
 
 
 def _exchange() -> None:
@@ -389,8 +402,6 @@ def _ask(matcher: Any) -> None:
     matcher.match(_EVENTS[0], tags=("some",), limit=1)
     matcher.top(_EVENTS[0], k=2)
     matcher.match_batch(list(_EVENTS))
-    matcher.match_json(_JSON)
-    matcher.match_ndjson(_JSON)
     matcher.match_batch(_table())
     matcher.match_batch(_table().slice(1), tags=("some",), limit=1)
     full = pa.table({"a": [1, 2], "f": [0.5, 1.5], "s": ["x", "y"], "flag": [True, False], "t": [_MOMENT, _MOMENT]})
