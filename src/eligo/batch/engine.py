@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from eligo.batch.block import new_block
-from eligo.batch.layout import LAYOUT_ARRAYS, build_layout, make_layout
+from eligo.batch.layout import LAYOUT_ARRAYS, make_layout
 from eligo.batch.search import match_block, new_scratch
 from eligo.batch.words import EVENTS
-from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
+from eligo.compile.compiled import I32, I64, U8, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 
@@ -26,13 +26,6 @@ class BatchEngine:
         )
         self.events = 0  # matched so far
         self._scratches: deque[tuple[Any, Any, I64]] = deque()  # each for one thread at a time
-
-    @staticmethod
-    def layout(
-        compiled: Compiled, conjunctions: Conjunctions, rank: I64 | None = None, chance: F64 | None = None
-    ) -> Arrays:
-        """The arrays for the rules of a segment; `rank` and `chance` as `build_layout` has them."""
-        return build_layout(compiled, conjunctions, rank, chance)
 
     def match(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
         """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending."""

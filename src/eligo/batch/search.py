@@ -35,6 +35,7 @@ from eligo.batch.words import (
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays, grown
 from eligo.compile.predicates import holds
+from eligo.evaluate.straight import mark, take_marked
 from eligo.jit import handle, inline, kernel, trailing_zeros
 
 SOURCE, ROW, VALUE, SOME, OUTSIDE, RESULT, EVERY, FRAMES = 0, 1, 2, 3, 4, 5, 6, 7  # in w.words
@@ -557,7 +558,6 @@ def collect_hits(first, count, w, allowed, ends):
     """Puts the rules of all events into w.found, ascending and each once; how many."""
     all_allowed = len(allowed) == 0
     marked, marked_words, few = w.marked, w.marked_words, w.few
-    one = np.uint64(1)
     k = ends[first]
     for event in range(count):
         end = w.hit_at[event]
@@ -594,26 +594,9 @@ def collect_hits(first, count, w, allowed, ends):
             left = hits
             while left > 0:
                 for i in range(chunk * HITS, chunk * HITS + min(left, HITS)):
-                    rule = np.int64(pool[i])
-                    marked[rule >> 6] |= one << np.uint64(rule & 63)
-                    marked_words[rule >> 12] |= one << np.uint64((rule >> 6) & 63)
+                    mark(marked, marked_words, np.int64(pool[i]))
                 left -= HITS
                 chunk = following[chunk]
-            for high in range(len(marked_words)):
-                some = marked_words[high]
-                if some == 0:
-                    continue
-                marked_words[high] = 0
-                while some:
-                    word = 64 * high + np.int64(trailing_zeros(some))
-                    some &= some - one
-                    bits = marked[word]
-                    marked[word] = 0
-                    while bits:
-                        rule = 64 * word + np.int64(trailing_zeros(bits))
-                        bits &= bits - one
-                        if all_allowed or allowed[rule]:
-                            found[k] = rule
-                            k += 1
+            k = take_marked(marked, marked_words, allowed, found, k)
         ends[first + event + 1] = k
     return k

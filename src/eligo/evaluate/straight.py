@@ -85,8 +85,7 @@ make_straight_scratch = handle("StraightScratchHandle", ("matched", "bits", "hig
 @kernel
 def straight_batch(rule_offsets, rules, found, offsets, events, allowed, w, ends):
     """Puts the rules of each event, ascending, into `matched`, as far as there is room; how many events were done."""
-    matched, bits, high, one = w.matched, w.bits, w.high, np.uint64(1)
-    all_allowed = len(allowed) == 0
+    matched, bits, high = w.matched, w.bits, w.high
     k = 0
     ends[0] = 0
     i = 0
@@ -98,26 +97,37 @@ def straight_batch(rule_offsets, rules, found, offsets, events, allowed, w, ends
             else:
                 for r in range(rule_offsets[c], rule_offsets[c + 1]):
                     mark(bits, high, np.int64(rules[r]))
-        for some in range(len(high)):
-            words = high[some]
-            high[some] = 0
-            while words:
-                word = np.int64(some) * 64 + np.int64(trailing_zeros(words))
-                words &= words - one
-                left = bits[word]
-                bits[word] = 0
-                while left:
-                    rule = 64 * word + np.int64(trailing_zeros(left))
-                    left &= left - one
-                    if all_allowed or allowed[rule]:
-                        matched[k] = rule
-                        k += 1
+        k = take_marked(bits, high, allowed, matched, k)
         i += 1
         ends[i] = k
     return i
 
 
 @inline
+def take_marked(bits, high, allowed, matched, k):
+    """Writes the rules that are marked, and allowed, into `matched` from k on, ascending, and unmarks them; where they
+    end.
+    """
+    all_allowed, one = len(allowed) == 0, np.uint64(1)
+    for some in range(len(high)):
+        words = high[some]
+        high[some] = 0
+        while words:
+            word = np.int64(some) * 64 + np.int64(trailing_zeros(words))
+            words &= words - one
+            left = bits[word]
+            bits[word] = 0
+            while left:
+                rule = 64 * word + np.int64(trailing_zeros(left))
+                left &= left - one
+                if all_allowed or allowed[rule]:
+                    matched[k] = rule
+                    k += 1
+    return k
+
+
+@inline
 def mark(bits, high, rule):
+    """Sets the bit of a rule."""
     bits[rule >> 6] |= np.uint64(1) << np.uint64(rule & 63)
     high[rule >> 12] |= np.uint64(1) << np.uint64((rule >> 6) & 63)

@@ -58,6 +58,7 @@ class Blocks:
 
     def _build(self, segment: Segment) -> bool:
         from eligo.batch.engine import BatchEngine
+        from eligo.batch.layout import build_layout
 
         if not self._building.acquire(blocking=False):
             return False
@@ -65,7 +66,7 @@ class Blocks:
             if self._engine is None:
                 assert segment.conjunctions is not None, "an index that keeps rows has no blocks"
                 if not self.arrays:
-                    self.arrays = BatchEngine.layout(segment.compiled, segment.conjunctions)
+                    self.arrays = build_layout(segment.compiled, segment.conjunctions)
                 self._engine = BatchEngine(segment.conjunctions, self.arrays)
         finally:
             self._building.release()
