@@ -30,7 +30,7 @@ from rich.text import Text
 
 import eligo
 from eligo import spark
-from eligo.warm import LOADS, Step, warm
+from eligo.warm import BATCHES, LOADS, TREES, Step, warm
 from eligo_lab.workload import flights
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -79,7 +79,7 @@ def main() -> int:
     seconds: dict[str, float] = {}
     compiled: list[Step] = []
     # What is not at hand, beside the preparation of data; Spark's workers then only load it.
-    kernels = ThreadPoolExecutor(1).submit(warm, None, compiled.append, ["bitmap/interval", LOADS])
+    kernels = ThreadPoolExecutor(1).submit(warm, None, compiled.append, [LOADS, BATCHES, TREES])
 
     with step("flights with weather, plane and airline → Parquet", seconds, "flights"):
         events = flights.events(OUTPUT)

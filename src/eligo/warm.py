@@ -61,7 +61,8 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
 # Tasks that are no pairs.
 _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _DOCUMENTS = "widest labels", "exchange", "pieces", "variants", "documents"
-LOADS, _TEXTS = "large loads", "events as JSON"
+_TEXTS, _NUMBERED = "events as JSON", "large loads, integer ids"
+LOADS, BATCHES, TREES = "large loads", "large batches", "large batches, trees"  # all that many rules and events need
 _COMPILED, _DONE = "compiled", "done"  # what a process says
 # {"a": 1, "b": [1], "c": "x"}, as Spark writes a Variant: the names, and the values.
 _NAMES: Final = bytes([1, 3, 0, 1, 2, 3]) + b"abc"
@@ -113,7 +114,7 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
     pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]
     others = EVALUATORS.all() if indexes is None else EVALUATORS.own
     pairs += [f"{AUTO}/{evaluator}" for evaluator in others if evaluator != "interval"]
-    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _TEXTS, LOADS]
+    return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _TEXTS, LOADS, _NUMBERED, BATCHES, TREES]
 
 
 def _run(task: str) -> None:
@@ -131,8 +132,12 @@ def _run(task: str) -> None:
         _documents()
     elif task == _TEXTS:
         _json_events()
-    elif task == LOADS:
-        _loads()
+    elif task in (LOADS, _NUMBERED):
+        _loads(integers=task == _NUMBERED)
+    elif task == BATCHES:
+        _batches("a = {}")
+    elif task == TREES:
+        _batches("s = 'x' and (a = {0} or f > {0})")
     else:
         for pair in task.split():
             index, evaluator = pair.split("/")
@@ -326,19 +331,29 @@ def _pieces() -> None:
                 list(rules.view.ranked(_table(), None, 1))
 
 
-def _loads() -> None:
+def _loads(integers: bool) -> None:
     """Rules that come in large numbers, with some among them that are read one by one; and others in their places."""
     import eligo
     from eligo.bulk import MANY
     from eligo.compile.compiled import copied_slices
 
     texts = [*_RULES, "a = 1 -- and no more"] * (MANY // len(_RULES) + 1)
-    for ids in (range(len(texts)), [f"rule {n}" for n in range(len(texts))]):
-        matcher = eligo.Matcher(multi=["numbers"])
-        for _ in range(2):
-            matcher.add_many(pa.table({"id": ids, "expression": texts}), replace=True)
+    ids = range(len(texts)) if integers else [f"rule {n}" for n in range(len(texts))]
+    matcher = eligo.Matcher(multi=["numbers"])
+    for _ in range(2):
+        matcher.add_many(pa.table({"id": ids, "expression": texts}), replace=True)
     for kind in (np.uint8, np.int32):  # of long texts, and of many rules
         copied_slices(np.zeros(1, kind), np.zeros(1, np.int64), np.array([0, 1]))
+
+
+def _batches(text: str) -> None:
+    """Enough rules, made of a text and a number, and enough events for blocks of them."""
+    import eligo
+    from eligo.segments.blocks import WORTH
+
+    matcher = eligo.Matcher()
+    matcher.add_many([(f"rule {n}", text.format(n)) for n in range(100)])
+    matcher.match_batch(pa.table({"a": range(WORTH), "f": [0.5] * WORTH, "s": ["x"] * WORTH}))
 
 
 def _documents() -> None:

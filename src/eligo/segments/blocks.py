@@ -10,12 +10,12 @@ same choice.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eligo.compile.compiled import I64, Arrays
+from eligo.forking import INNER, fork_lock
 
 if TYPE_CHECKING:
     from eligo.batch.engine import BatchEngine
@@ -34,7 +34,7 @@ class Blocks:
         self._engine: BatchEngine | None = None
         self._events = 0
         self._shared: float | None = None  # events that have a row in common, once that is known
-        self._building = threading.Lock()
+        self._building = fork_lock(self, "_building", INNER)
 
     def engine(self, segment: Segment, events: int) -> BatchEngine | None:
         """The engine for a batch of so many events, or None: the index is to be used."""
@@ -43,10 +43,8 @@ class Blocks:
         early = not self.arrays and self._events < WORTH
         if not always and (early or (self._shared is not None and self._shared < SHARED)):
             return None
-        if self._engine is None and not self._build(segment):
-            return None  # another thread is at it
-        engine = self._engine
-        if not always and self._shared is None and engine is not None and engine.events >= TRIED:
+        engine = self._built(segment)
+        if not always and self._shared is None and engine.events >= TRIED:
             alone, together = engine.counters()[[2, 0]].tolist()
             self._shared = np.inf if engine.has_trees else alone / max(1, together)
         return engine
@@ -54,23 +52,22 @@ class Blocks:
     def build(self, segment: Segment) -> None:
         """Have the engine's arrays, for those who save them."""
         if segment.index.blocks != "never":
-            self._build(segment)
+            self._built(segment)
 
-    def _build(self, segment: Segment) -> bool:
+    def _built(self, segment: Segment) -> BatchEngine:
+        """The engine; who comes while another thread makes it waits, as the rest of its own batch does."""
         from eligo.batch.engine import BatchEngine
         from eligo.batch.layout import build_layout
 
-        if not self._building.acquire(blocking=False):
-            return False
-        try:
+        if self._engine is not None:
+            return self._engine
+        with self._building:
             if self._engine is None:
                 assert segment.conjunctions is not None, "an index that keeps rows has no blocks"
                 if not self.arrays:
                     self.arrays = build_layout(segment.compiled, segment.conjunctions)
                 self._engine = BatchEngine(segment.conjunctions, self.arrays)
-        finally:
-            self._building.release()
-        return True
+            return self._engine
 
     def counters(self) -> I64:
         """Candidates and predicate evaluations."""
