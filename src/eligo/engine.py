@@ -56,11 +56,14 @@ class Engine:
         options: Mapping[str, Value] | None,
     ) -> None:
         self.index = text("index", index, "the name of an index")
-        self.evaluator = text("evaluator", evaluator, "the name of an evaluator")
         self.absent: Absent = one_of("absent", absent, ("fails", "classical"))
         declared = attribute_names("multi", multi)
         self.limits = _limits(limits)
-        chosen = choose_index(index), choose_evaluator(evaluator)
+        kind = choose_index(index)
+        chosen = kind, choose_evaluator(
+            text("evaluator", evaluator, "the name of an evaluator"), in_place=kind.updates == "native"
+        )
+        self.evaluator = chosen[1].name
         everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()] if options else []
         self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone))
         self.take(rules_for(*chosen, absent, declared, self.limits, self.options))

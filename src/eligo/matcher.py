@@ -57,8 +57,8 @@ class Matcher:
 
     index      how candidates are found. `auto` is good for most; `pst-hash` and `be-tree` insert and delete in place,
                for rules that change all the time. `eligo indexes` lists all.
-    evaluator  how the conjunctions that hold complete a rule. `interval` is good for most; `shared` evaluates what
-               rules have in common once.
+    evaluator  how the conjunctions that hold complete a rule. `auto` is `shared`, which evaluates what rules have in
+               common once, or `interval` where the index changes in place.
     absent     what a predicate says of an attribute that an event lacks. With "fails" it does not hold, and neither
                does its negation, as in SQL; with "classical" `not a = 1` holds where a = 1 does not.
     multi      attributes whose values may be lists. One that some rule uses with `contains` need not be named.
@@ -76,7 +76,7 @@ class Matcher:
     def __init__(
         self,
         index: str = "auto",
-        evaluator: str = "interval",
+        evaluator: str = "auto",
         absent: Absent = "fails",
         multi: Iterable[str] = (),
         limits: Limits | Mapping[str, int] | None = None,
@@ -135,7 +135,7 @@ class Matcher:
 
     @property
     def evaluator(self) -> str:
-        """The name of the evaluator."""
+        """The name of the evaluator; where `auto` was asked for, of what that is here."""
         return self.engine.evaluator
 
     @property

@@ -400,7 +400,7 @@ def test_explanations_agree_with_matches(m: Matcher) -> None:
 def test_stats_say_what_there_is(m: Matcher) -> None:
     m.match({"age": 20})
     s = m.stats()
-    assert (s.rules, s.index, s.evaluator) == (3, "propagation", "interval")
+    assert (s.rules, s.index, s.evaluator) == (3, "propagation", "shared")
     assert s.candidates > 0
     assert s.arrays.get("live/words", 0) + s.arrays.get("rules/text_data", 0) > 0
     m.add_many([("more", "age > 7")])

@@ -126,7 +126,7 @@ def test_an_index_gets_its_options_wherever_it_is_built(monkeypatch: pytest.Monk
     assert set(Choosy.built) == {7}
     eligo.Matcher("choosy").add_many([("x", "a = 1")])
     assert set(Choosy.built) == {7, 3}
-    with pytest.raises(eligo.OptionError, match="'width' is an option of choosy, not of scan with interval"):
+    with pytest.raises(eligo.OptionError, match="'width' is an option of choosy, not of scan with shared"):
         eligo.Matcher("scan", options={"width": 5})
 
 

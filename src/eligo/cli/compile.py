@@ -16,7 +16,7 @@ def compile_rules(
     rules: options.Rules,
     out: Annotated[str, typer.Option("--output", "-o", metavar="SNAPSHOT", help="The snapshot to write, a folder.")],
     index: options.Index = "auto",
-    evaluator: options.Evaluator = "interval",
+    evaluator: options.Evaluator = "auto",
     option: options.OptionValues = None,
     absent: options.Absent = "fails",
     multi: options.Multi = None,

@@ -28,7 +28,7 @@ def draw_index(
         str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
     ] = None,
     index: options.Index = "be-tree",
-    evaluator: options.Evaluator = "interval",
+    evaluator: options.Evaluator = "auto",
     option: options.OptionValues = None,
     absent: options.Absent = "fails",
     multi: options.Multi = None,

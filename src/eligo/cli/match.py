@@ -36,7 +36,7 @@ def match_events(
     limit: Annotated[int | None, typer.Option(min=0, help="At most so many rules for each event.")] = None,
     tags: options.TagValues = None,
     index: options.Index = "auto",
-    evaluator: options.Evaluator = "interval",
+    evaluator: options.Evaluator = "auto",
     option: options.OptionValues = None,
     absent: options.Absent = "fails",
     multi: options.Multi = None,

@@ -39,7 +39,7 @@ class RuleOptions:
     format: str | None = None
     integer_ids: bool = False
     index: str = "auto"
-    evaluator: str = "interval"
+    evaluator: str = "auto"
     absent: str = "fails"
     multi: tuple[str, ...] = ()
     options: tuple[str, ...] = ()  # of index and evaluator, as name=value
@@ -100,7 +100,8 @@ def empty_matcher(options: RuleOptions) -> Matcher:
 
     try:
         everyone: list[Any] = [*INDEXES.all().values(), *EVALUATORS.all().values()]
-        chosen = choose_index(options.index), choose_evaluator(options.evaluator)
+        index = choose_index(options.index)
+        chosen = index, choose_evaluator(options.evaluator, in_place=index.updates == "native")
         values = from_texts(options.options, chosen, everyone)
         return eligo.Matcher(options.index, options.evaluator, options.absent, options.multi, options=values)  # type: ignore[arg-type]
     except (ValueError, TypeError) as error:

@@ -246,7 +246,7 @@ class Joins:
         needed.slot, needed.number = found, self.documents.number(found) if found >= 0 else -1
         if found < 0:
             if self._waiting is None:
-                self._waiting = Engine("auto", "interval", "fails", (), NO_LIMITS, None)  # these were accepted
+                self._waiting = Engine("auto", "auto", "fails", (), NO_LIMITS, None)  # these were accepted
             number = len(self._waiters)
             while number in self._waiters:
                 number += 1

@@ -19,6 +19,10 @@ EVALUATORS: Registry[Evaluator] = Registry(
 )
 
 
-def choose(name: str) -> type[Evaluator]:
-    """The evaluator of that name."""
-    return EVALUATORS.get(name)
+def choose(name: str, *, in_place: bool = False) -> type[Evaluator]:
+    """The evaluator of that name. `auto` is `shared`, which takes fewest steps for rules that have trees; where rules
+    change in place it is `interval`, which can.
+    """
+    if name == "auto":
+        name = "interval" if in_place else "shared"
+    return EVALUATORS.get(name, "auto")

@@ -92,7 +92,7 @@ class Exchange:
     def __init__(
         self,
         index: str = "auto",
-        evaluator: str = "interval",
+        evaluator: str = "auto",
         absent: Literal["fails", "classical"] = "fails",
         multi: Iterable[str] = (),
         limits: Limits | Mapping[str, int] | None = None,

@@ -61,7 +61,7 @@ def compile_rules(
     path: str | os.PathLike[str],
     *,
     index: str = "auto",
-    evaluator: str = "interval",
+    evaluator: str = "auto",
     absent: Literal["fails", "classical"] = "fails",
     multi: Iterable[str] = (),
     limits: Limits | Mapping[str, int] | None = None,
@@ -94,7 +94,7 @@ def compile_rules(
     with Staging.begin(Path(folder)) as staging, _held(folder) as held:
         slots = check_workers(session, folder, writing=staging.folder)
         stages.done("workers looked at")
-        settings = Settings(index, evaluator, absent, model.rules.multi, model.limits, dict(model.options))
+        settings = Settings(index, model.evaluator, absent, model.rules.multi, model.limits, dict(model.options))
         count = rules.count()
         if not count:
             raise RuleTypeError("the table of rules is empty: there is nothing to compile")
@@ -137,7 +137,7 @@ def compile_rules(
                 lineage=staging.job,
                 index=index,
                 index_used=choose_index(index).name,
-                evaluator=evaluator,
+                evaluator=model.evaluator,
                 absent=absent,
                 multi=tuple(sorted(settings.multi)),
                 limits=model.limits,
