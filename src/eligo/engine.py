@@ -13,10 +13,12 @@ import msgspec
 
 from eligo.arguments import attribute_names, one_of, shown, text, whole_number
 from eligo.errors import OptionError
+from eligo.evaluate.base import Evaluator
 from eligo.evaluate.registry import EVALUATORS
 from eligo.evaluate.registry import choose as choose_evaluator
-from eligo.index.registry import INDEXES
+from eligo.index.base import Index
 from eligo.index.registry import choose as choose_index
+from eligo.index.registry import every_index
 from eligo.language import Limits
 from eligo.language.quantified import Residual
 from eligo.loading import Loader
@@ -59,13 +61,9 @@ class Engine:
         self.absent: Absent = one_of("absent", absent, ("fails", "classical"))
         declared = attribute_names("multi", multi)
         self.limits = _limits(limits)
-        kind = choose_index(index)
-        chosen = kind, choose_evaluator(
-            text("evaluator", evaluator, "the name of an evaluator"), in_place=kind.updates == "native"
-        )
+        chosen = choose(index, text("evaluator", evaluator, "the name of an evaluator"))
         self.evaluator = chosen[1].name
-        everyone: list[Configurable] = [*INDEXES.all().values(), *EVALUATORS.all().values()] if options else []
-        self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone))
+        self.options: Mapping[str, Value] = MappingProxyType(validated(options, chosen, everyone() if options else ()))
         self.take(rules_for(*chosen, absent, declared, self.limits, self.options))
 
     def take(self, rules: Rules) -> None:
@@ -81,6 +79,17 @@ class Engine:
     def keep_changes(self, journal: ChangeJournal) -> None:
         """Keep every change in a journal, before it is made, from now on."""
         self.journal = self.loader.journal = journal
+
+
+def choose(index: str, evaluator: str) -> tuple[type[Index], type[Evaluator]]:
+    """The classes of these names."""
+    kind = choose_index(index)
+    return kind, choose_evaluator(evaluator, in_place=kind.updates == "native")
+
+
+def everyone() -> list[Configurable]:
+    """All indexes and evaluators, for messages about options."""
+    return [*every_index().values(), *EVALUATORS.all().values()]
 
 
 def _limits(given: Limits | Mapping[str, int] | None) -> Limits:

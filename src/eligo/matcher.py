@@ -620,6 +620,7 @@ class Matcher:
         """
         from eligo.store.snapshot import save
 
+        self.engine.rules.wait()  # who opens it finds what was begun for these rules
         save(self.engine, directory_path("path", path), None if self._joins is None else self._joins.documents.write)
 
     def close(self) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from eligo.index.registry import AUTO_REASON
+from eligo.index.auto import KINDS
 from eligo.options import Value, differing
+from eligo.segments.planning import LEAST, UNPLANNED
 from eligo.segments.rules import Rules
 
 # Rules as they were given, which any index would keep.
@@ -35,6 +36,7 @@ class Stats:
     total_bytes: int
     bytes_per_rule: float  # without ids and texts
     notes: Mapping[str, object]  # what the index and the evaluator have to say
+    plans: tuple[Mapping[str, Any], ...]  # of `auto`: for each segment its rules, its index, and what was tried
     arrays: Mapping[str, int]  # bytes of every array, the largest first
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,6 +62,19 @@ def _figure(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
+def _most(plans: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any]:
+    """The plan of the segment with most rules."""
+    return max(plans, key=lambda plan: plan["rules"], default={"index": KINDS[UNPLANNED.kind], "tried": {}})
+
+
+def _reason(plan: Mapping[str, Any]) -> str:
+    tried = {name: figures["microseconds"] for name, figures in plan["tried"].items()}
+    if not tried:
+        return f"planned: fewer than {LEAST:,} rules together need no trial; batches as bitmaps where it pays"
+    figures = ", ".join(f"{name} {time:,.0f} µs" for name, time in tried.items())
+    return f"planned for {plan['rules']:,} rules, by steps for an event: {figures}; batches as bitmaps where it pays"
+
+
 def collect(rules: Rules, index: str, evaluator: str) -> Stats:
     """The figures of a rule set."""
     figures = rules.figures()
@@ -76,8 +91,8 @@ def collect(rules: Rules, index: str, evaluator: str) -> Stats:
         multi_valued=tuple(sorted(rules.multi)),
         strings=strings.taken,
         segments=figures.segments,
-        index=rules.recipe.index.name,
-        index_reason=AUTO_REASON if index == "auto" else "asked for",
+        index=_most(figures.plans)["index"] if index == "auto" else rules.recipe.index.name,
+        index_reason=_reason(_most(figures.plans)) if index == "auto" else "asked for",
         evaluator=evaluator,
         options=differing(rules.recipe.options, (rules.recipe.index, rules.recipe.evaluator)),
         candidates=figures.candidates,
@@ -86,5 +101,6 @@ def collect(rules: Rules, index: str, evaluator: str) -> Stats:
         total_bytes=total,
         bytes_per_rule=round(compiled / max(rules.count, 1), 1),
         notes=figures.notes,
+        plans=figures.plans,
         arrays=dict(sorted(sizes.items(), key=lambda item: -item[1])),
     )

@@ -105,7 +105,7 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
     `indexes` are the names of those that are wanted, if not all.
     """
     from eligo.evaluate.registry import EVALUATORS
-    from eligo.index.registry import AUTO, INDEXES
+    from eligo.index.registry import INDEXES
 
     families: dict[str, list[str]] = {}
     for name in INDEXES.all() if indexes is None else indexes:
@@ -113,7 +113,7 @@ def tasks(indexes: Iterable[str] | None = None) -> list[str]:
         families.setdefault(".".join(path[:3]), []).append(f"{name}/interval")
     pairs = [" ".join(some) for some in sorted(families.values(), key=len, reverse=True)]
     others = EVALUATORS.all() if indexes is None else EVALUATORS.own
-    pairs += [f"{AUTO}/{evaluator}" for evaluator in others if evaluator != "interval"]
+    pairs += [f"auto/{evaluator}" for evaluator in others if evaluator != "interval"]
     return [*pairs, _DOCUMENTS, _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _TEXTS, LOADS, _NUMBERED, BATCHES, TREES]
 
 
@@ -289,7 +289,7 @@ def _pieces() -> None:
     from eligo.compile.naming import attribute_counts
     from eligo.compile.strings import Strings
     from eligo.evaluate.interval import Interval
-    from eligo.index.registry import AUTO, INDEXES, choose
+    from eligo.index.registry import INDEXES, choose
     from eligo.language import parse
     from eligo.language.normalize import normalize
     from eligo.segments.pending import Pending
@@ -309,15 +309,15 @@ def _pieces() -> None:
             pending.add(f"rule {len(pieces)} {number}", normalize(parse(text), multi=multi), "", 1.0, ("some",), number)
         pieces.append(make_piece(pending, attributes, strings))
     data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
-    recipe = Recipe(choose(AUTO), Interval, Attributes(pieces[0].attributes), Strings((data, offsets, slots)))
+    recipe = Recipe(choose("auto"), Interval, Attributes(pieces[0].attributes), Strings((data, offsets, slots)))
     seen = {"a": Values(2, ((1, 1.0), (2, 1.0))), "s": Values(1, (("x", 1.0),))}
     recipe.sample = Statistics(2, seen, recipe.attributes, recipe.strings)
     given = list(zip(pieces, numbers, strict=True))
     join_pieces(given, recipe, 0.5)
     with tempfile.TemporaryDirectory(prefix="eligo-warm-") as folder:
-        for name in INDEXES.own:
+        for name in ("auto", *INDEXES.own):
             # Other indexes have been through this with a matcher of theirs; those that change in place have not.
-            if choose(name).updates == "native" or name == AUTO:
+            if choose(name).updates == "native" or name == "auto":
                 rules = RuleSet(choose(name), Interval, "fails", multi)
                 rules.adopt(recipe.attributes, recipe.strings)
                 segment = join_pieces(given, rules.recipe)

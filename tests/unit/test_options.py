@@ -132,4 +132,5 @@ def test_an_index_gets_its_options_wherever_it_is_built(monkeypatch: pytest.Monk
 
 def test_options_that_are_the_default_are_not_shown() -> None:
     assert not eligo.Matcher(evaluator="dnf", options={"past_terms": "refuse"}).stats().options
-    assert eligo.Matcher().options == {}
+    assert not eligo.Matcher().stats().options
+    assert eligo.Matcher("scan").options == {}

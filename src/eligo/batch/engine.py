@@ -24,7 +24,7 @@ class BatchEngine:
         self._handle = make_layout(
             conjunctions.space_handle, conjunctions.predicate_handle, *(arrays[name] for name in LAYOUT_ARRAYS)
         )
-        self.events = 0  # matched so far
+        self.events = self.matches = 0  # so far
         self._scratches: deque[tuple[Any, Any, I64]] = deque()  # each for one thread at a time
 
     def match(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
@@ -38,21 +38,15 @@ class BatchEngine:
         found = found.copy()
         self._scratches.append(memory)
         self.events += events.events
+        self.matches += len(found)
         return ends, found
 
     def arrays(self) -> Arrays:
         return self._arrays
 
     def counters(self) -> I64:
-        """Rows looked at, predicates evaluated, and rows that would be looked at if each event were alone; of what is
-        not under way.
-        """
+        """Rows looked at, predicates evaluated, and rows that trees asked about; of blocks that are not under way."""
         return sum((counters for _, _, counters in list(self._scratches)), np.zeros(3, np.int64))
-
-    @property
-    def has_trees(self) -> bool:
-        """Whether rules are more than conjunctions."""
-        return len(self._arrays["code"]) > 0
 
     def _scratch(self) -> tuple[Any, Any, I64]:
         try:

@@ -27,7 +27,6 @@ from eligo.batch.words import (
     and_listed,
     but_bits,
     copy_bits,
-    count_ones,
     or_bits,
     prefetch,
     xor_bits,
@@ -60,9 +59,7 @@ make_batch_scratch = handle(
 
 
 def new_scratch(layout: Arrays, counters: I64) -> Any:
-    """Memory for one block at a time. `counters`: rows looked at, predicates evaluated, and rows that would be looked
-    at if each event were alone.
-    """
+    """Memory for one block at a time. `counters`: rows looked at, predicates evaluated, rows that trees asked about."""
     sizes = layout["sizes"]
     rules, parts, depth = int(sizes[RULES]), int(sizes[PARTS]), int(sizes[DEPTH])
     return make_batch_scratch(
@@ -188,10 +185,6 @@ def match_rows(layout, e, b, w, first, stop, skipped):
             n = 0
     w.chunks[QUEUED] = n
     w.counters[0] += stop - first
-    events = 0
-    for word in range(WORDS * SOURCE, WORDS * SOURCE + WORDS):
-        events += np.int64(count_ones(w.words[word]))
-    w.counters[2] += events * (stop - first)
 
 
 @inline
@@ -482,7 +475,7 @@ def and_row(layout, e, b, w, row, given, to):
         i += 2 if layout.items[i] >= 0 else 3 + ~layout.items[i]
     if given != to and left:
         left = copy_bits(words, given, words, to)
-    w.counters[0] += 1
+    w.counters[2] += 1
     return left
 
 

@@ -108,16 +108,6 @@ def and_listed(context, given, at, planes, place, slots, first, count, target, t
 
 
 @intrinsic
-def count_ones(context, word):
-    """The number of bits of a word."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
 def prefetch(context, address):
     """Has the processor fetch the memory at an address, which need not exist, while other work goes on."""
 

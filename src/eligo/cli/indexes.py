@@ -14,11 +14,11 @@ from eligo.options import Option
 def list_indexes(as_json: options.AsJson = False) -> None:
     """List the indexes, the evaluators and their options. They are what --index, --evaluator and --option take."""
     from eligo.evaluate.registry import EVALUATORS
-    from eligo.index.registry import INDEXES
+    from eligo.index.registry import every_index
 
     indexes: list[dict[str, Any]] = [
         {"name": name, "summary": kind.summary, "updates": kind.updates, "options": _listed(kind.options)}
-        for name, kind in INDEXES.all().items()
+        for name, kind in every_index().items()
     ]
     evaluators: list[dict[str, Any]] = [
         {"name": name, "summary": kind.summary, "options": _listed(kind.options)}

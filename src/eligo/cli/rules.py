@@ -92,17 +92,11 @@ def read_into(
 def empty_matcher(options: RuleOptions) -> Matcher:
     """A matcher without rules; what is wrong with its settings is the caller's input."""
     import eligo
-    from eligo.evaluate.registry import EVALUATORS
-    from eligo.evaluate.registry import choose as choose_evaluator
-    from eligo.index.registry import INDEXES
-    from eligo.index.registry import choose as choose_index
+    from eligo.engine import choose, everyone
     from eligo.options import from_texts
 
     try:
-        everyone: list[Any] = [*INDEXES.all().values(), *EVALUATORS.all().values()]
-        index = choose_index(options.index)
-        chosen = index, choose_evaluator(options.evaluator, in_place=index.updates == "native")
-        values = from_texts(options.options, chosen, everyone)
+        values = from_texts(options.options, choose(options.index, options.evaluator), everyone())
         return eligo.Matcher(options.index, options.evaluator, options.absent, options.multi, options=values)  # type: ignore[arg-type]
     except (ValueError, TypeError) as error:
         raise InputError(str(error)) from None

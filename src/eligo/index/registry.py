@@ -25,18 +25,15 @@ INDEXES: Registry[Index] = Registry(
 )
 
 
-# What `auto` takes, and why. It does not look at the rules to choose an index for single events.
-AUTO = "propagation"
-AUTO_REASON = (
-    "for single events a fixed choice: looks at few conjunctions where rules have a selective predicate, and builds "
-    "fast; batches as bitmaps where it pays"
-)
+def every_index() -> dict[str, type[Index]]:
+    """All indexes by name, `auto` first."""
+    return {"auto": choose("auto"), **INDEXES.all()}
 
 
-def choose(name: str, asked: str = "") -> type[Index]:
-    """The index of that name. `auto`, or what was used where `auto` was asked for, goes another way with batches."""
-    if name == "auto" or (asked == "auto" and name == AUTO):
-        from eligo.index.bitmap import Auto
+def choose(name: str) -> type[Index]:
+    """The index of that name."""
+    if name == "auto":
+        from eligo.index.auto import Auto
 
         return Auto
     return INDEXES.get(name, "auto")

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 import eligo
 from eligo.evaluate.registry import EVALUATORS
-from eligo.index.registry import INDEXES
+from eligo.index.registry import choose as choose_index
 from eligo.language.normalize import normalize
 from eligo.language.ranges import Range
 from eligo.language.reference import matches, multi_valued
@@ -58,7 +58,7 @@ def draw_setup(index: str, evaluator: str, absent: Semantics, multi: tuple[str, 
     choose = random.Random(f"{seed} {index} {evaluator} {absent}")
     options: dict[str, Any] = {}
     share = choose.choice((0.3, 0.6, 1.0))  # some structures want several options at once
-    for name, option in {**INDEXES.get(index).options, **EVALUATORS.get(evaluator).options}.items():
+    for name, option in {**choose_index(index).options, **EVALUATORS.get(evaluator).options}.items():
         if choose.random() < share:
             options[name] = _draw_option(option, choose)
     if evaluator == "dnf":

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from eligo.errors import OptionError
 from eligo.evaluate.registry import EVALUATORS
-from eligo.index.registry import INDEXES
+from eligo.index.registry import INDEXES, choose
 from eligo.prove.cases import SEMANTICS, Case, Semantics, Setup
 from eligo.prove.draw import THEMES, Theme
 from eligo.prove.rounds import Round
@@ -54,7 +54,7 @@ def prove(
     under the other one with the other half.
     """
     chosen = [theme.scaled(scale) for theme in ([_theme(name) for name in themes] or THEMES)]
-    names = [INDEXES.get(name).name for name in indexes] or list(INDEXES.all())
+    names = [choose(name).name for name in indexes] or list(INDEXES.all())
     others = [EVALUATORS.get(name).name for name in evaluators] or list(EVALUATORS.all())
     proof, started = Proof(), time.monotonic()
 

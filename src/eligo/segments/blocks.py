@@ -2,10 +2,9 @@
 
 With `bitmap` it always does. With `auto` it does where that pays. The engine is built when as many events have come in
 batches as make their matching about as dear as building it, so that nobody pays more than twice; what a snapshot or a
-task on Spark has built is there from the beginning. Then it counts, in its
-first batches, how many events have a row of it in common: where nearly every row is looked at for one event alone,
-there is nothing to share, and the index is faster. Both are counts, not times: the same rules and events lead to the
-same choice.
+task on Spark has built is there from the beginning. Then, after its first batches, the steps that it took for an event
+are compared with those that the index takes for some of the same events (planning.py). Counts, not times: the same
+rules and events lead to the same choice.
 """
 
 from __future__ import annotations
@@ -15,7 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eligo.compile.compiled import I64, Arrays
+from eligo.compile.events import EventBuffer
 from eligo.forking import INNER, fork_lock
+from eligo.segments.planning import batch_time, blocks_time
 
 if TYPE_CHECKING:
     from eligo.batch.engine import BatchEngine
@@ -23,30 +24,34 @@ if TYPE_CHECKING:
 
 WORTH = 1024  # events of batches that pay for the engine
 TRIED = 2048  # events after which it is known whether it pays
-SHARED = 2.0  # events that have a row in common, on average, where it does
 
 
 class Blocks:
     """The engine of a segment, made when it is needed from `arrays`, or from the segment if there are none."""
 
-    def __init__(self, arrays: Arrays | None = None) -> None:
-        self.arrays: Arrays = arrays or {}
+    def __init__(self) -> None:
+        self.arrays: Arrays = {}
+        self.room: float = np.inf  # bytes that they may take
         self._engine: BatchEngine | None = None
         self._events = 0
-        self._shared: float | None = None  # events that have a row in common, once that is known
+        self.pays: bool | None = None  # once that is known
+        self.times = 0.0, 0.0  # microseconds of an event in blocks, and by the index; by their steps
         self._building = fork_lock(self, "_building", INNER)
 
-    def engine(self, segment: Segment, events: int) -> BatchEngine | None:
-        """The engine for a batch of so many events, or None: the index is to be used."""
+    def engine(self, segment: Segment, events: EventBuffer) -> BatchEngine | None:
+        """The engine for a batch of events, or None: the index is to be used."""
         always = segment.index.blocks == "always"
-        self._events += events
+        self._events += events.events
         early = not self.arrays and self._events < WORTH
-        if not always and (early or (self._shared is not None and self._shared < SHARED)):
+        if not always and (early or self.pays is False):
             return None
         engine = self._built(segment)
-        if not always and self._shared is None and engine.events >= TRIED:
-            alone, together = engine.counters()[[2, 0]].tolist()
-            self._shared = np.inf if engine.has_trees else alone / max(1, together)
+        if engine is None:
+            self.pays = False
+        elif not always and self.pays is None and engine.events >= TRIED:
+            figures = np.array([*engine.counters(), engine.matches]) / engine.events
+            self.times = blocks_time(figures), batch_time(segment, events)
+            self.pays = self.times[0] <= self.times[1]
         return engine
 
     def build(self, segment: Segment) -> None:
@@ -54,8 +59,10 @@ class Blocks:
         if segment.index.blocks != "never":
             self._built(segment)
 
-    def _built(self, segment: Segment) -> BatchEngine:
-        """The engine; who comes while another thread makes it waits, as the rest of its own batch does."""
+    def _built(self, segment: Segment) -> BatchEngine | None:
+        """The engine, or None if it is larger than there is room for. Who comes while another thread makes it waits, as
+        the rest of its own batch does.
+        """
         from eligo.batch.engine import BatchEngine
         from eligo.batch.layout import build_layout
 
@@ -64,17 +71,19 @@ class Blocks:
         with self._building:
             if self._engine is None:
                 assert segment.conjunctions is not None, "an index that keeps rows has no blocks"
-                if not self.arrays:
-                    self.arrays = build_layout(segment.compiled, segment.conjunctions)
-                self._engine = BatchEngine(segment.conjunctions, self.arrays)
+                made = self.arrays or build_layout(segment.compiled, segment.conjunctions)
+                if sum(array.nbytes for array in made.values()) > self.room:
+                    return None
+                self.arrays, self._engine = made, BatchEngine(segment.conjunctions, made)
             return self._engine
 
     def counters(self) -> I64:
         """Candidates and predicate evaluations."""
-        return np.zeros(2, np.int64) if self._engine is None else self._engine.counters()[:2]
+        if self._engine is None:
+            return np.zeros(2, np.int64)
+        rows, evaluations, asked = self._engine.counters()
+        return np.array([rows + asked, evaluations])
 
     def notes(self) -> dict[str, object]:
         """What `stats` should say."""
-        if self._engine is None:
-            return {}
-        return {"segments matched in blocks": int(self._shared is None or self._shared >= SHARED)}
+        return {} if self._engine is None else {"segments matched in blocks": int(self.pays is not False)}

@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -29,10 +30,12 @@ from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.naming import rules_naming
 from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
+from eligo.index.auto import Auto
 from eligo.interrupts import uninterrupted
 from eligo.language.tree import Node
 from eligo.rule import Rule, RuleId
 from eligo.segments.live import LivePart, LiveSegment
+from eligo.segments.planning import described
 from eligo.segments.row_builder import RowBuilder
 from eligo.segments.rule_table import MENTION, RuleTable, rule_of
 from eligo.segments.rules import Figures, Place, Rules
@@ -127,7 +130,7 @@ class RuleSet(Rules):
             self.seal()
 
     def made(self, table: RuleTable, compiled: Compiled) -> Segment:
-        return self.recipe.build(table, compiled)
+        return self.recipe.build(table, compiled, planning=False)
 
     def extend(self, made: Iterable[Segment]) -> None:
         for segment in made:
@@ -272,6 +275,7 @@ class RuleSet(Rules):
 
     def observe(self, events: Any) -> None:
         """Keep some of the events and build all indexes anew with what they tell."""
+        self.wait()
         sample = Sample(events, self.view.encoder)
         self.recipe.sample = sample if sample.events else None  # segments made from now on use it
         for segment in list(self.segments):
@@ -281,8 +285,7 @@ class RuleSet(Rules):
                 self._forget_lost_merge()
                 # One that is being merged, or was, gets its new index from the merge.
                 if not any(segment is busy for busy in self._busy):
-                    self.segments = [better if one is segment else one for one in self.segments]
-                    self._view = None
+                    self._exchange(segment, better)
 
     def figures(self) -> Figures:
         view = self.view
@@ -307,6 +310,7 @@ class RuleSet(Rules):
             evaluations=evaluations,
             bytes=sizes,
             notes=notes,
+            plans=tuple(map(described, sealed)) if self.recipe.index is Auto else (),
         )
 
     # -- views
@@ -341,9 +345,9 @@ class RuleSet(Rules):
         self._forget_lost_merge()
         while True:
             group = self._group()
-            if not group:
+            if not group and self._unplanned() is None:
                 return
-            if sum(self.segments[i].size for i in group) > AT_ONCE:
+            if not group or sum(self.segments[i].size for i in group) > AT_ONCE:
                 if self._merging is None:
                     self._merging = threading.Thread(target=self._merge_loop, name="eligo-merge", daemon=True)
                     self._merging.start()
@@ -388,18 +392,30 @@ class RuleSet(Rules):
             self.dead.append(int(len(mask) - mask.sum()))
         self._view = None
 
+    def _unplanned(self) -> Segment | None:
+        """A segment that was built fast, and is to be searched fast from now on, if no merge is due."""
+        if self._group():
+            return None
+        for segment in self.segments:
+            if self.recipe.is_unplanned(segment) and not any(segment is other for other in self.settled):
+                return segment
+        return None
+
     def _merge_loop(self) -> None:
         while True:
             with self.lock:
-                group = self._group()
-                if not group:
+                group, unplanned = self._group(), self._unplanned()
+                if not group and unplanned is None:
                     self._merging = None
                     return
-                chosen = self._busy = [self.segments[i] for i in group]
+                chosen = self._busy = [self.segments[i] for i in group] if unplanned is None else [unplanned]
                 alive = [self.alive[i] for i in group]
             try:
-                merged, moved = merge_segments(chosen, alive, self.recipe)
-                merged.warm()
+                if unplanned is None:
+                    made, moved = merge_segments(chosen, alive, self.recipe)
+                else:
+                    made = replace(self.recipe.reindexed(unplanned), blocks=unplanned.blocks)
+                made.warm()
             except BaseException:
                 # Nothing is lost, the segments are still there; the next change tries again.
                 log.exception("merging %d segments failed", len(chosen))
@@ -408,10 +424,18 @@ class RuleSet(Rules):
                 return
             with self.lock:
                 self._busy = []  # while they stood here nobody else took these segments away
+                if unplanned is not None:
+                    self._exchange(unplanned, made)
+                    continue
                 places = [next(i for i, s in enumerate(self.segments) if s is segment) for segment in chosen]
-                self._replace(places, merged, moved)
-                log.debug("merged %d segments into one of %d rules", len(places), len(merged))
+                self._replace(places, made, moved)
+                log.debug("merged %d segments into one of %d rules", len(places), len(made))
                 self.forget_unused()
+
+    def _exchange(self, segment: Segment, better: Segment) -> None:
+        """Put the same rules with another index in the place of a segment."""
+        self.segments = [better if one is segment else one for one in self.segments]
+        self._view = None
 
     def wait(self) -> None:
         """Until no merge is under way."""

@@ -7,6 +7,7 @@ place (`living/`).
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -56,6 +57,7 @@ class Figures:
     bytes: dict[str, int]
     notes: dict[str, Any]
     false_candidates: int | None = None
+    plans: tuple[Mapping[str, Any], ...] = ()  # of `auto`, for each segment
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,8 @@ class Rules(ABC):
         self.count = 0
         self.forgets = True  # False: others know strings and attributes by the numbers that they have here
         self._worth = _Worth()
+        here = weakref.ref(self)
+        self.recipe.count = lambda: rules.count if (rules := here()) is not None else 0
         self.begin()
 
     @abstractmethod

@@ -7,27 +7,29 @@ good.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled, concatenate, permuted_slices, trees_alone
+from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled, concatenate, permuted_slices, trees_alone
 from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore_conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.gating import gate
 from eligo.evaluate.straight import Straight
+from eligo.index.auto import Auto, kind_of
 from eligo.index.base import Index
 from eligo.index.selectivity import likelihood
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.options import Value, own
 from eligo.segments.blocks import Blocks
+from eligo.segments.planning import LEAST, UNPLANNED, Plan, planned
 from eligo.segments.rule_table import RuleTable, join_rule_tables
 from eligo.segments.sample import Sample, rank_by
 from eligo.segments.statistics import Statistics
@@ -39,12 +41,18 @@ _NONE: I32 = np.zeros(0, np.int32)
 class Facts:
     """What is asked of a segment again and again: how many conjunctions and predicates it has, how many items they are
     in all (predicates of conjunctions, runs of predicates), and whether it has no trees; of which attributes the events
-    must bring strings as bytes, and which of these have a pattern that only the text itself can answer.
+    must bring strings as bytes, and which of these have a pattern that only the text itself can answer; how it was
+    planned (planning.py).
     """
 
     counts: I64
     text_attributes: I32
     pattern_attributes: I32
+    tried: F64
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(int(self.counts[4]), self.tried)
 
     def arrays(self) -> Arrays:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -93,7 +101,7 @@ class Segment:
     def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
         """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending."""
         if self.index.blocks != "never":
-            engine = self.blocks.engine(self, events.events)
+            engine = self.blocks.engine(self, events)
             if engine is not None:
                 return engine.match(events, allowed)
         scratch = self._scratch()
@@ -155,6 +163,12 @@ class Segment:
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
 
+class HasArrays(Protocol):
+    """A part of a segment."""
+
+    def arrays(self) -> Arrays: ...
+
+
 @dataclass
 class Recipe:
     """What segments of one matcher are made with: their index and evaluator with the options of both, the tables that
@@ -168,17 +182,19 @@ class Recipe:
     sample: Sample | Statistics | None = None
     limits: Limits = DEFAULT_LIMITS
     options: Mapping[str, Value] = field(default_factory=dict)
+    count: Callable[[], int] = lambda: 0  # of all the rules that the segments are parts of
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """What the evaluator's own methods are told."""
         return self.evaluator.settings(self.limits, self.options)
 
-    def build(self, table: RuleTable, compiled: Compiled) -> Segment:
+    def build(self, table: RuleTable, compiled: Compiled, planning: bool = True) -> Segment:
+        """A segment of these rules; without planning, one that is built fast, for which that is left to do."""
         if self.index.by_least_likely and self.evaluator.has_trees:
             compiled = gate(compiled)
         arranged = self.evaluator.arrange(compiled, **self.settings)
-        return self._indexed(table, *build_conjunctions(arranged, self.strings, len(self.attributes)))
+        return self._indexed(table, *build_conjunctions(arranged, self.strings, len(self.attributes)), planning)
 
     def reindexed(self, segment: Segment) -> Segment:
         """The same segment with its index and labels built anew."""
@@ -186,7 +202,13 @@ class Recipe:
             return self._indexed(segment.table, segment.compiled, segment.conjunctions)
         return self._indexed(segment.table, *build_conjunctions(segment.whole(), self.strings, len(self.attributes)))
 
-    def _indexed(self, table: RuleTable, compiled: Compiled, conjunctions: Conjunctions) -> Segment:
+    def is_unplanned(self, segment: Segment) -> bool:
+        """Whether another index may be better for a segment."""
+        return self.index is Auto and len(segment) >= LEAST and not len(segment.facts.tried)
+
+    def _indexed(
+        self, table: RuleTable, compiled: Compiled, conjunctions: Conjunctions, planning: bool = True
+    ) -> Segment:
         rank = often = None
         kind = Straight if Straight.takes(compiled) else self.evaluator
         if self.sample is not None and (kind.by_likelihood or not self.index.keeps_rows):
@@ -194,13 +216,33 @@ class Recipe:
             rank, often = rank_by(held, conjunctions), held / self.sample.events
         elif kind.by_likelihood:
             often = likelihood(conjunctions)
-        index = self.index.build(conjunctions, rank, **own(self.index, self.options))
         evaluator = kind.build(compiled, often)
-        return segment_of(table, compiled, conjunctions, index, evaluator)
+        if self.index is not Auto:
+            index = self.index.build(conjunctions, rank, **own(self.index, self.options))
+            return segment_of(table, compiled, conjunctions, index, evaluator)
+        room = self.room(len(table), table, compiled, conjunctions, evaluator)
+        plan = planned(conjunctions, self.sample, room) if planning or room < np.inf else UNPLANNED
+        index = kind_of(plan.kind).build(conjunctions, rank)
+        segment = segment_of(table, compiled, conjunctions, index, evaluator, plan)
+        segment.blocks.room = room - index.bytes()
+        return segment
+
+    def room(self, rules: int, *parts: HasArrays) -> float:
+        """The bytes that these parts leave of what a segment of so many rules may have of the option `memory`."""
+        memory = self.options.get("memory", 0)
+        if not memory:
+            return np.inf
+        held = sum(array.nbytes for part in parts for array in part.arrays().values())
+        return float(memory) * rules / max(rules, self.count(), 1) - held
 
 
 def segment_of(
-    table: RuleTable, compiled: Compiled, conjunctions: Conjunctions, index: Index, evaluator: Evaluator
+    table: RuleTable,
+    compiled: Compiled,
+    conjunctions: Conjunctions,
+    index: Index,
+    evaluator: Evaluator,
+    plan: Plan = UNPLANNED,
 ) -> Segment:
     """Returns a segment of what was built; what the index keeps itself is left out."""
     facts = Facts(
@@ -210,11 +252,13 @@ def segment_of(
                 compiled.predicates,
                 len(compiled.conjunction) + len(compiled.low_kind),
                 isinstance(evaluator, Straight),
+                plan.kind,
             ],
             np.int64,
         ),
         index.text_attributes(conjunctions),
         conjunctions.pattern_attributes(),
+        plan.tried,
     )
     if index.keeps_rows:
         return Segment(table, trees_alone(compiled.trees(), compiled.conjunctions), None, index, evaluator, facts)
@@ -228,17 +272,20 @@ def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
 
     facts, given, conjunctions = Facts(**part("facts/")), part("compiled/"), None
-    if recipe.index.keeps_rows:
+    made = kind_of(facts.plan.kind) if recipe.index is Auto else recipe.index
+    if made.keeps_rows:
         compiled = trees_alone(given, int(facts.counts[0]))
-        index = recipe.index.restore(Conjunctions(compiled, recipe.strings, len(recipe.attributes)), part("index/"))
+        index = made.restore(Conjunctions(compiled, recipe.strings, len(recipe.attributes)), part("index/"))
     else:
         compiled = Compiled(**given)
         conjunctions = restore_conjunctions(part("spaces/"), compiled, recipe.strings, len(recipe.attributes))
-        index = recipe.index.restore(conjunctions, part("index/"))
+        index = made.restore(conjunctions, part("index/"))
     kind = Straight if facts.counts[3] else recipe.evaluator
     evaluator = kind.restore(compiled, part("evaluator/"))
-    table, blocks = RuleTable(**part("rules/")), Blocks(part("blocks/"))
-    return Segment(table, compiled, conjunctions, index, evaluator, facts, blocks)
+    segment = Segment(RuleTable(**part("rules/")), compiled, conjunctions, index, evaluator, facts)
+    segment.blocks.room = recipe.room(len(segment), segment)
+    segment.blocks.arrays = part("blocks/")
+    return segment
 
 
 def with_tables(segment: Segment, recipe: Recipe) -> Segment:

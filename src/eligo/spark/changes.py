@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import U8, Arrays
 from eligo.compile.naming import attribute_counts
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeError
-from eligo.index.registry import choose as choose_index
 from eligo.reading import check_id, duplicate
 from eligo.segments.joining import Joining, joining_of
 from eligo.segments.rule_set import RuleSet
@@ -91,8 +90,6 @@ class _Changes:
         rules = opened.engine.rules
         assert isinstance(rules, RuleSet)
         self.rules = rules
-        # Deltas have the index that the shards have, whatever `auto` would choose today.
-        rules.recipe.index = choose_index(self.content.index_used, self.content.index)
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
         rules.forgets = False  # versions share numbers

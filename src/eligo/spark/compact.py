@@ -25,7 +25,6 @@ from eligo.compile.naming import attribute_counts
 from eligo.compile.renumber import renumbered
 from eligo.compile.signature import BUCKETS, positions, rule_buckets
 from eligo.compile.strings import Strings, fill_slots, slots_for
-from eligo.index.registry import choose as choose_index
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rule_table import join_rule_tables
 from eligo.segments.segment import Segment, merge_segments
@@ -107,7 +106,6 @@ def compact(path: str, version: int, folder: str, first: float, stop: float) -> 
     before = rules.recipe
     recipe = replace(
         before,
-        index=choose_index(content.index_used, content.index),
         attributes=Attributes(tables.attributes),
         strings=Strings((strings["data"], strings["offsets"], strings["slots"])),
     )

@@ -29,7 +29,6 @@ from eligo.arguments import one_of, whole_number
 from eligo.compile.signature import cut_evenly
 from eligo.engine import Engine
 from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
-from eligo.index.registry import choose as choose_index
 from eligo.language import Limits
 from eligo.options import differing
 from eligo.segments.joining import NO_JOINS, Joining
@@ -136,7 +135,6 @@ def compile_rules(
                 job=staging.job,
                 lineage=staging.job,
                 index=index,
-                index_used=choose_index(index).name,
                 evaluator=model.evaluator,
                 absent=absent,
                 multi=tuple(sorted(settings.multi)),

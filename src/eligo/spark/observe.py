@@ -23,7 +23,6 @@ import pyarrow as pa
 
 from eligo.compile.compiled import Arrays
 from eligo.errors import EventError
-from eligo.index.registry import choose as choose_index
 from eligo.spark.arguments import check_frame
 from eligo.spark.event_columns import few, locate, sent_columns, variant_depth
 from eligo.spark.jobs import REPORT_DDL, report, reports, run_tasks
@@ -212,10 +211,7 @@ def reindex(path: str, version: int, folder: str, table: TableFile, number: int)
     rules, part = opened.engine.rules, opened.content.parts[number]
     segment = rules.view.segments[number]  # type: ignore[attr-defined]
     statistics = read_statistics(Path(folder) / table.file, table, rules.recipe.attributes, rules.recipe.strings)
-    recipe = replace(
-        rules.recipe, index=choose_index(opened.content.index_used, opened.content.index), sample=statistics
-    )
-    better = recipe.reindexed(segment)
+    better = replace(rules.recipe, sample=statistics).reindexed(segment)
     written = write_arrays(Path(folder), "segment", better.arrays())
     return msgspec.json.encode(msgspec.structs.replace(part, segment=written)).decode()
 

@@ -32,7 +32,6 @@ from eligo.compile.strings import Strings
 from eligo.engine import Engine
 from eligo.errors import OptionError, SnapshotError
 from eligo.forking import INNER, fork_lock
-from eligo.index.registry import choose as choose_index
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Recipe, Segment, restore_segment
 from eligo.segments.view import ALL
@@ -124,10 +123,9 @@ def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[in
         rules = _rules_of(engine, content)
         strings = _mapped(directory, content.strings, verify)
         rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
-        recipe = replace(rules.recipe, index=choose_index(content.index_used, content.index))
         with _lock:
             texts = _texts_of(directory, content, verify)
-            segments = [_segment(directory, content, part, recipe, texts, verify) for part in parts]
+            segments = [_segment(directory, content, part, rules.recipe, texts, verify) for part in parts]
             _keep(directory, segments)
         rules.restore(segments, _masks(directory, content, parts, verify))
     rules.count = sum(part.rules - part.dead for part in parts)
@@ -152,14 +150,14 @@ def _rules_of(engine: Engine, content: Content) -> RuleSet:
     """The engine's rules, in segments also where its index would change in place."""
     rules = engine.rules
     if not isinstance(rules, RuleSet):
-        index, evaluator = choose_index(content.index_used, content.index), rules.recipe.evaluator
+        index, evaluator = rules.recipe.index, rules.recipe.evaluator
         rules = RuleSet(index, evaluator, content.absent, content.multi, content.limits, engine.options)
         engine.take(rules)
     return rules
 
 
 def _segment(directory: Path, content: Content, part: Part, recipe: Recipe, texts: Texts, verify: bool) -> Segment:
-    key = (str(directory), content.lineage, content.index_used, content.evaluator, part.segment.file, verify)
+    key = (str(directory), content.lineage, content.index, content.evaluator, part.segment.file, verify)
     segment = _segments.get(key)
     if segment is None or segment.table.texts_apart is not texts:
         restored = restore_segment(_mapped(directory, part.segment, verify), recipe)

@@ -41,7 +41,6 @@ from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.engine import Engine
 from eligo.errors import JournalError, SnapshotError
-from eligo.index.registry import choose as choose_index
 from eligo.language.limits import Limits
 from eligo.options import differing
 from eligo.segments.living.living import LivingSet
@@ -70,7 +69,6 @@ class Content(msgspec.Struct, frozen=True):
 
     eligo: str
     index: str
-    index_used: str
     evaluator: str
     absent: Literal["fails", "classical"]
     multi: tuple[str, ...]
@@ -187,7 +185,6 @@ def _state(engine: Engine) -> tuple[dict[str, Any], Attributes, Strings, Callabl
         facts: dict[str, Any] = {
             "eligo": __version__,
             "index": engine.index,
-            "index_used": rules.recipe.index.name,
             "evaluator": engine.evaluator,
             "absent": engine.absent,
             "multi": tuple(sorted(rules.multi)),
@@ -298,9 +295,7 @@ def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engi
         if isinstance(rules, LivingSet):
             rules.restore(shards[0])
         else:
-            # The index that was built, whatever `auto` would choose today.
-            saved = replace(rules.recipe, index=choose_index(content.index_used, content.index))
-            cast(RuleSet, rules).restore([restore_segment(arrays, saved) for arrays in shards])
+            cast(RuleSet, rules).restore([restore_segment(arrays, rules.recipe) for arrays in shards])
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
     rules.count, rules.next_sequence = content.rules, content.next_sequence
@@ -309,12 +304,11 @@ def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engi
 
 
 def _rules_of(engine: Engine, content: Content) -> Rules:
-    """The engine's rules, in the kind of structure that was saved, whatever `auto` would choose today."""
+    """The engine's rules, in the kind of structure that was saved."""
     if engine.rules.kind != content.kind:
-        evaluator = engine.rules.recipe.evaluator
+        recipe = engine.rules.recipe
         kind = LivingSet if content.kind == "living" else RuleSet
-        index = choose_index(content.index_used, content.index)
-        engine.take(kind(index, evaluator, content.absent, content.multi, content.limits, engine.options))
+        engine.take(kind(recipe.index, recipe.evaluator, content.absent, content.multi, content.limits, engine.options))
     return engine.rules
 
 

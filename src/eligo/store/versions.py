@@ -127,7 +127,6 @@ class Content(Manifest, frozen=True):
 
     lineage: str  # the job that began it
     index: str
-    index_used: str
     evaluator: str
     absent: Literal["fails", "classical"]
     multi: tuple[str, ...]

@@ -144,7 +144,7 @@ def test_options_of_the_evaluator(run: Run) -> None:
     given = ("--evaluator", "dnf", "--option", "past_terms=interval")
     done = run("compile", "rules.ndjson", "-o", "out.eligo", *given)
     assert done.code == 0, done.err
-    assert eligo.open("out.eligo").options == {"past_terms": "interval"}
+    assert eligo.open("out.eligo").options["past_terms"] == "interval"
     event = b'{"a0": 1, "a1": 1}\n'
     done = run("match", "rules.ndjson", "-", "--format", "ndjson", *given, stdin=event)
     assert (done.code, done.rows) == (0, [(0, "plain")])

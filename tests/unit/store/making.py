@@ -39,7 +39,7 @@ class Maker:
             rules.wait()
             self._known = [self._write(staging, segment) for segment in rules.segments]
             parts = [
-                Part(file, len(segment), dead, len(segment.conjunctions))
+                Part(file, len(segment), dead, int(segment.facts.counts[0]))
                 for (segment, file, _), dead in zip(self._known, rules.dead, strict=True)
             ]
             dead = {
@@ -55,7 +55,6 @@ class Maker:
                 "made": "2026-01-31T12:00:00Z",
                 "lineage": self.lineage,
                 "index": self.matcher.index,
-                "index_used": rules.recipe.index.name,
                 "evaluator": self.matcher.evaluator,
                 "absent": self.matcher.absent,
                 "multi": tuple(sorted(rules.multi)),

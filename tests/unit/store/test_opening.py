@@ -9,6 +9,7 @@ import pytest
 
 import eligo
 from eligo.cli.files import is_snapshot
+from eligo.segments.rule_set import RuleSet
 from eligo.store import opening
 from eligo.store.gc import sweep
 from eligo.store.opening import open_held
@@ -18,8 +19,8 @@ from unit.store.making import Maker
 EVENTS = [{"a": i % 9, "b": float(i), "s": f"s{i % 6}z", "c": ["x", "y"][: i % 3]} for i in range(0, 200, 7)]
 
 
-def filled(path: Path, rules: int = 300) -> Maker:
-    m = eligo.Matcher("propagation", multi=["c"])
+def filled(path: Path, rules: int = 300, m: eligo.Matcher | None = None) -> Maker:
+    m = m or eligo.Matcher("propagation", multi=["c"])
     m.add_many(
         (f"r{i}", f"(a = {i % 7} or s like 's{i % 5}%') and b > {i / 3} and not c = 'x'", i, ("t",))
         for i in range(rules)
@@ -77,8 +78,9 @@ def test_no_rules_and_integer_ids(path: Path) -> None:
 
 
 def test_an_index_that_changes_in_place_lies_in_segments_here(path: Path) -> None:
-    maker = filled(path, 40)
-    maker.matcher.engine.index = "be-tree"
+    m = eligo.Matcher("be-tree", "interval", multi=["c"])
+    m.engine.take(RuleSet(m.engine.rules.recipe.index, m.engine.rules.recipe.evaluator, "fails", ["c"]))
+    maker = filled(path, 40, m)
     maker.publish()
     opened = open_held(path)
     assert opened.engine.rules.kind == "segments"
