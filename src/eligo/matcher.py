@@ -33,6 +33,7 @@ from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
 from eligo.segments.encoding import Encoded, encoded, moving, slices
+from eligo.segments.pace import Pace
 from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
 from eligo.segments.view import SegmentsView
@@ -370,6 +371,35 @@ class Matcher:
         """
         many = self._threads(events, threads)
         return self._matched(slices(events, many), tags, limit, on_error, many)
+
+    @interruptible
+    def match_stream(
+        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None
+    ) -> pa.RecordBatchReader:
+        """The answer of `match_batch`, in batches that come as they are read, each with about a million matches: for
+        answers that are larger than memory. Events are read from an iterable as they are needed, and matched against
+        the rules of that moment.
+        """
+        most = None if limit is None else whole_number("limit", limit)
+        wanted = None if tags is None else tag_names("tags", tags)
+        kind = self.rule_type
+        fields = pa.schema([("event", pa.int64()), ("rule", kind)])
+        pace = Pace()
+
+        def answer(view: View, events: Any) -> list[tuple[I64, pa.Array]]:
+            return list(view.batch(events, wanted, most))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for first, part in slices(events):
+                with moving(first):
+                    for numbers, ids in pace.through(part, look):
+                        yield pa.record_batch([arrow_of(numbers + first), ids.cast(kind)], schema=fields)
+
+        def look(some: Any) -> Iterator[tuple[I64, pa.Array]]:
+            ((_, found),) = self._answers([(0, some)], answer, 1)
+            yield from found
+
+        return pa.RecordBatchReader.from_batches(fields, batches())
 
     @overload
     def match_ndjson(

@@ -1,6 +1,6 @@
 """How much a worker holds at a time, whatever an event matches and however wide its columns are.
 
-    events   ─ Pace: so many that they have some MATCHES matches ─▶ found, in memory together
+    events   ─ Pace (segments/pace.py): so many that they have some MATCHES matches ─▶ found, in memory together
     found    ─ cuts: ROWS rows, or BYTES of kept columns, which every match repeats ─▶ batches of one row a match
              ─ by_event: events with about MATCHES matches ─▶ batches of one row an event
 
@@ -9,9 +9,9 @@ Arrow has at most 2 GB of characters in a string column, and Spark takes a batch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,45 +19,12 @@ import pyarrow.compute as pc
 
 from eligo.arrow import numpy_of
 from eligo.compile.compiled import I64
-from eligo.errors import EventError
-from eligo.segments.encoding import moved
+from eligo.segments.pace import MATCHES, Found
 
-MATCHES: Final = 1 << 20
 ROWS: Final = 65_536
 BYTES: Final = 64 << 20  # one row may have more
 
-_FIRST: Final = 16  # events matched at a time, in the beginning
-_FASTER: Final = 8  # times more the next time, at most
-_MOST: Final = 4096
-
 _OF_BYTES: Final = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
-
-Found = tuple[Any, ...]  # of some events: numbers, ascending, the rule of each match[, weights[, sequence numbers]]
-
-
-class Pace:
-    """How many events are matched at a time: as many as have some MATCHES matches, going by those before.
-
-    All matches of the events that are matched at a time are in memory together. So it begins with a few events.
-    """
-
-    def __init__(self) -> None:
-        self.events = _FIRST
-
-    def through(self, events: pa.RecordBatch, look: Callable[[pa.RecordBatch], Iterator[Found]]) -> Iterator[Found]:
-        first = 0
-        while first < events.num_rows:
-            some = events.slice(first, self.events)
-            matches = 0
-            try:
-                for numbers, *others in look(some):
-                    matches += len(numbers)
-                    yield numbers + first, *others
-            except EventError as error:
-                raise moved(error, first) from None
-            first += some.num_rows
-            fitting = MATCHES * some.num_rows // max(1, matches)
-            self.events = max(1, min(fitting, _FASTER * self.events, _MOST))
 
 
 def cuts(sizes: I64, numbers: I64) -> Iterator[tuple[int, int]]:

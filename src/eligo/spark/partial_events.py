@@ -27,10 +27,10 @@ from eligo.arrow import arrow_of, numpy_of
 from eligo.compile.compiled import I64, U8
 from eligo.compile.unusable import UnusableValuesError
 from eligo.engine import Engine
+from eligo.segments.pace import Found
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import Screen, View
 from eligo.segments.view import SegmentsView
-from eligo.spark.batch_limits import Found
 from eligo.spark.set_aside import ids_naming, rows_looking
 
 log = logging.getLogger("eligo.spark")

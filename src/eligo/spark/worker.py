@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import I64
 from eligo.errors import SnapshotError
-from eligo.spark.batch_limits import Found, Pace, by_event, bytes_by_row, cuts
+from eligo.segments.pace import Found, Pace
+from eligo.spark.batch_limits import by_event, bytes_by_row, cuts
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
 from eligo.spark.memory import give_back, keep_little

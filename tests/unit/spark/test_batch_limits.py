@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from eligo.errors import EventError
+from eligo.segments.pace import Pace
 from eligo.spark import batch_limits, worker
-from eligo.spark.batch_limits import Pace, by_event, bytes_by_row, cuts
+from eligo.spark.batch_limits import by_event, bytes_by_row, cuts
 from eligo.spark.partial_events import Searcher
 from eligo.spark.set_aside import SetAside
 from eligo.spark.worker import Plan
