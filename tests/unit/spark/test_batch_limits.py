@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from eligo.errors import EventError
+from eligo.segments import pace
 from eligo.segments.pace import Pace
 from eligo.spark import batch_limits, worker
 from eligo.spark.batch_limits import by_event, bytes_by_row, cuts
@@ -64,7 +65,8 @@ def test_a_wide_column_is_not_repeated_into_one_batch(answered: Any) -> None:
 
 @pytest.mark.parametrize("output", ["array", worker.RANKED])
 def test_one_row_an_event_in_several_batches(output: str, answered: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_limits, "MATCHES", 1_000)
+    for module in (batch_limits, pace):
+        monkeypatch.setattr(module, "MATCHES", 1_000)
     counts = {0: 0, 1: 400, 2: 7}
     values = [0, 1, 1, 2, 0, 1, 1, 1, 0] * 20
     batches = answered(rules_of(counts), output, {"c0": range(len(values)), "c1": values})
@@ -80,8 +82,9 @@ def test_matches_that_came_together_are_cut_between_events(
     output: str, answered: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody knew that so many would come."""
-    monkeypatch.setattr(batch_limits, "MATCHES", 100)
-    monkeypatch.setattr(batch_limits, "_FIRST", 1_000)
+    for module in (batch_limits, pace):
+        monkeypatch.setattr(module, "MATCHES", 100)
+    monkeypatch.setattr(pace, "_FIRST", 1_000)
     counts = {0: 0, 1: 30, 2: 250}
     values = [1, 1, 1, 0, 1, 2, 1, 2, 2, 0, 0, 1]
     batches = answered(rules_of(counts), output, {"c0": range(len(values)), "c1": values})

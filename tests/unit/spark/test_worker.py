@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import eligo
+from eligo.segments import pace
 from eligo.spark import batch_limits, worker
 from eligo.spark.worker import Plan
 from eligo.spark.worker_cache import Source, manifest_hash
@@ -29,7 +30,8 @@ def test_every_event_has_its_row(
         for x in range(14_000)
     }
     for most in (1 << 20, 100):
-        monkeypatch.setattr(batch_limits, "MATCHES", most)
+        for module in (batch_limits, pace):
+            monkeypatch.setattr(module, "MATCHES", most)
         plan = Plan(source, ("id",), (("x", 1),), 2, "array", False, top_k=top_k)
         found = pa.Table.from_batches(list(worker.run(plan, iter([batch]))))
         assert found["id"].to_pylist() == list(range(14_000))
