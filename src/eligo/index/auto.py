@@ -21,13 +21,12 @@ KINDS: Final = ("propagation", "pst-hash", "scan")  # in files they have these n
 
 
 class _Planned:
-    """What an index does otherwise as a kind of `auto`: its conjunctions are kept beside it, for blocks are made of
-    them, and so events bring what either needs.
+    """What an index does otherwise as a kind of `auto`: batches may go by blocks, so that events bring what either
+    needs.
     """
 
     blocks: ClassVar[Literal["never", "always", "where it pays"]] = "where it pays"
     by_least_likely: ClassVar[bool] = True
-    keeps_rows: ClassVar[bool] = False
     options: ClassVar[Mapping[str, Option]] = {}
 
     def text_attributes(self, conjunctions: Conjunctions) -> I32:

@@ -52,6 +52,7 @@ class Index(ABC):
 
     def __init__(self, conjunctions: Conjunctions) -> None:
         self.conjunctions = conjunctions
+        self.strings = conjunctions.strings
 
     @classmethod
     @abstractmethod

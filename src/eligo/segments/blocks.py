@@ -3,8 +3,8 @@
 With `bitmap` it always does. With `auto` it does where that pays. The engine is built when as many events have come in
 batches as make their matching about as dear as building it, so that nobody pays more than twice; what a snapshot or a
 task on Spark has built is there from the beginning. Then, after its first batches, the steps that it took for an event
-are compared with those that the index takes for some of the same events (planning.py). Counts, not times: the same
-rules and events lead to the same choice.
+are compared with those that the index takes for some of the same events (planning.py), and if these are fewer the
+engine goes. Counts, not times: the same rules and events lead to the same choice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eligo.compile.compiled import I64, Arrays
+from eligo.compile.compiled import I64, Arrays, Compiled
+from eligo.compile.conjunctions import Conjunctions, restore_conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.forking import INNER, fork_lock
 from eligo.segments.planning import batch_time, blocks_time
@@ -26,16 +27,20 @@ WORTH = 1024  # events of batches that pay for the engine
 TRIED = 2048  # events after which it is known whether it pays
 
 
+_SPACES = "spaces/"  # of its arrays, those of a segment that has none beside its index
+
+
 class Blocks:
     """The engine of a segment, made when it is needed from `arrays`, or from the segment if there are none."""
 
     def __init__(self) -> None:
         self.arrays: Arrays = {}
         self.room: float = np.inf  # bytes that they may take
-        self._engine: BatchEngine | None = None
-        self._events = 0
         self.pays: bool | None = None  # once that is known
         self.times = 0.0, 0.0  # microseconds of an event in blocks, and by the index; by their steps
+        self._engine: BatchEngine | None = None
+        self._events = 0
+        self._counted = np.zeros(3, np.int64)  # by an engine that is gone
         self._building = fork_lock(self, "_building", INNER)
 
     def engine(self, segment: Segment, events: EventBuffer) -> BatchEngine | None:
@@ -52,38 +57,51 @@ class Blocks:
             figures = np.array([*engine.counters(), engine.matches]) / engine.events
             self.times = blocks_time(figures), batch_time(segment, events)
             self.pays = self.times[0] <= self.times[1]
+            if not self.pays:
+                self._counted, self._engine, self.arrays = engine.counters(), None, {}
         return engine
 
-    def build(self, segment: Segment) -> None:
-        """Have the engine's arrays, for those who save them."""
-        if segment.index.blocks != "never":
-            self._built(segment)
+    def build(self, compiled: Compiled, conjunctions: Conjunctions, *, alone: bool) -> None:
+        """Have the engine's arrays, if there is room for them. `alone`: the segment does not keep these rules."""
+        from eligo.batch.layout import build_layout
+
+        made = build_layout(compiled, conjunctions)
+        if alone:
+            made |= {_SPACES + name: array for name, array in conjunctions.arrays().items()}
+        if sum(array.nbytes for array in made.values()) <= self.room:
+            self.arrays = made
 
     def _built(self, segment: Segment) -> BatchEngine | None:
         """The engine, or None if it is larger than there is room for. Who comes while another thread makes it waits, as
         the rest of its own batch does.
         """
         from eligo.batch.engine import BatchEngine
-        from eligo.batch.layout import build_layout
 
-        if self._engine is not None:
+        if self._engine is not None or self.pays is False:
             return self._engine
         with self._building:
-            if self._engine is None:
-                assert segment.conjunctions is not None, "an index that keeps rows has no blocks"
-                made = self.arrays or build_layout(segment.compiled, segment.conjunctions)
-                if sum(array.nbytes for array in made.values()) > self.room:
-                    return None
-                self.arrays, self._engine = made, BatchEngine(segment.conjunctions, made)
+            if self._engine is None and self.pays is None:
+                if not self.arrays:
+                    self.build(*segment.spelt_out(), alone=segment.conjunctions is None)
+                if self.arrays:
+                    self._engine = BatchEngine(self._conjunctions(segment), self.arrays)
             return self._engine
+
+    def _conjunctions(self, segment: Segment) -> Conjunctions:
+        """Those of the segment or, if the index keeps them, as much of them as the engine needs."""
+        if segment.conjunctions is not None:
+            return segment.conjunctions
+        spaces = {name.removeprefix(_SPACES): a for name, a in self.arrays.items() if name.startswith(_SPACES)}
+        attributes = len(spaces["spaces.space_count"])
+        return restore_conjunctions(spaces, segment.compiled, segment.index.strings, attributes)
 
     def counters(self) -> I64:
         """Candidates and predicate evaluations."""
-        if self._engine is None:
-            return np.zeros(2, np.int64)
-        rows, evaluations, asked = self._engine.counters()
+        rows, evaluations, asked = self._counted if self._engine is None else self._engine.counters()
         return np.array([rows + asked, evaluations])
 
     def notes(self) -> dict[str, object]:
         """What `stats` should say."""
-        return {} if self._engine is None else {"segments matched in blocks": int(self.pays is not False)}
+        if self._engine is None and self.pays is None:
+            return {}
+        return {"segments matched in blocks": int(self.pays is not False)}

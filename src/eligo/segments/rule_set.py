@@ -31,6 +31,7 @@ from eligo.compile.naming import rules_naming
 from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.index.auto import Auto
+from eligo.index.native import NativeIndex
 from eligo.interrupts import uninterrupted
 from eligo.language.tree import Node
 from eligo.rule import Rule, RuleId
@@ -191,7 +192,10 @@ class RuleSet(Rules):
         attributes = np.zeros(len(self.recipe.attributes), np.bool_)
         strings = np.zeros(len(self.recipe.strings), np.bool_)
         for segment in self.segments:
-            mark_used(segment.whole(), attributes, strings)
+            if isinstance(segment.index, NativeIndex) and segment.conjunctions is None:
+                segment.index.mark(attributes, strings)
+            else:
+                mark_used(segment.whole(), attributes, strings)
         return attributes, strings
 
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:

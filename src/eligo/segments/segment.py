@@ -88,6 +88,13 @@ class Segment:
             return self.compiled
         return replace(self.compiled, **self.index.predicates(int(self.facts.counts[0])))
 
+    def spelt_out(self) -> tuple[Compiled, Conjunctions]:
+        """Returns the rules with their predicates and, for these, spaces."""
+        if self.conjunctions is not None:
+            return self.compiled, self.conjunctions
+        rules = self.whole()
+        return build_conjunctions(rules, self.index.strings, int(rules.attribute.max(initial=-1)) + 1)
+
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
         """The rows that an event matches, ascending."""
         scratches = self._scratches
@@ -183,6 +190,7 @@ class Recipe:
     limits: Limits = DEFAULT_LIMITS
     options: Mapping[str, Value] = field(default_factory=dict)
     count: Callable[[], int] = lambda: 0  # of all the rules that the segments are parts of
+    batches: bool = False  # all events come in batches: what these need is built with the segments
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -198,9 +206,7 @@ class Recipe:
 
     def reindexed(self, segment: Segment) -> Segment:
         """The same segment with its index and labels built anew."""
-        if segment.conjunctions is not None:
-            return self._indexed(segment.table, segment.compiled, segment.conjunctions)
-        return self._indexed(segment.table, *build_conjunctions(segment.whole(), self.strings, len(self.attributes)))
+        return self._indexed(segment.table, *segment.spelt_out())
 
     def is_unplanned(self, segment: Segment) -> bool:
         """Whether another index may be better for a segment."""
@@ -217,14 +223,16 @@ class Recipe:
         elif kind.by_likelihood:
             often = likelihood(conjunctions)
         evaluator = kind.build(compiled, often)
-        if self.index is not Auto:
-            index = self.index.build(conjunctions, rank, **own(self.index, self.options))
-            return segment_of(table, compiled, conjunctions, index, evaluator)
-        room = self.room(len(table), table, compiled, conjunctions, evaluator)
-        plan = planned(conjunctions, self.sample, room) if planning or room < np.inf else UNPLANNED
-        index = kind_of(plan.kind).build(conjunctions, rank)
+        chosen, plan, room = self.index, UNPLANNED, np.inf
+        if chosen is Auto:
+            room = self.room(len(table), table, compiled, conjunctions, evaluator)
+            plan = planned(conjunctions, self.sample, room) if planning or room < np.inf else UNPLANNED
+            chosen = kind_of(plan.kind)
+        index = chosen.build(conjunctions, rank, **own(chosen, self.options))
         segment = segment_of(table, compiled, conjunctions, index, evaluator, plan)
         segment.blocks.room = room - index.bytes()
+        if self.batches and chosen.blocks != "never":
+            segment.blocks.build(compiled, conjunctions, alone=segment.conjunctions is None)
         return segment
 
     def room(self, rules: int, *parts: HasArrays) -> float:

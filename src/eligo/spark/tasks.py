@@ -77,6 +77,7 @@ class Settings:
             strings,
             limits=self.limits,
             options=self.options,
+            batches=True,
         )
 
     @cached_property
@@ -442,7 +443,6 @@ def build_shard(settings: Settings, job_path: str, first: float, stop: float) ->
     segment = join_pieces(pieces, recipe, first, stop)
     if segment is None:
         return ""
-    segment.blocks.build(segment)  # on Spark all events come in batches
     written = write_arrays(folder, "segment", segment.arrays())
     part = Part(
         segment=written,
