@@ -18,6 +18,8 @@ from eligo.compile.conjunctions import Conjunctions, restore_conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.forking import INNER, fork_lock
 from eligo.segments.planning import batch_time, blocks_time
+from eligo.segments.sample import Sample, rank_by
+from eligo.segments.statistics import Statistics
 
 if TYPE_CHECKING:
     from eligo.batch.engine import BatchEngine
@@ -36,6 +38,7 @@ class Blocks:
     def __init__(self) -> None:
         self.arrays: Arrays = {}
         self.room: float = np.inf  # bytes that they may take
+        self.sample: Sample | Statistics | None = None  # events that tell how often predicates hold
         self.pays: bool | None = None  # once that is known
         self.times = 0.0, 0.0  # microseconds of an event in blocks, and by the index; by their steps
         self._engine: BatchEngine | None = None
@@ -65,7 +68,11 @@ class Blocks:
         """Have the engine's arrays, if there is room for them. `alone`: the segment does not keep these rules."""
         from eligo.batch.layout import build_layout
 
-        made = build_layout(compiled, conjunctions)
+        rank = often = None
+        if self.sample is not None:
+            held = self.sample.held(conjunctions)
+            rank, often = rank_by(held, conjunctions), held / self.sample.events
+        made = build_layout(compiled, conjunctions, rank, often)
         if alone:
             made |= {_SPACES + name: array for name, array in conjunctions.arrays().items()}
         if sum(array.nbytes for array in made.values()) <= self.room:

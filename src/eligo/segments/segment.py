@@ -230,7 +230,7 @@ class Recipe:
             chosen = kind_of(plan.kind)
         index = chosen.build(conjunctions, rank, **own(chosen, self.options))
         segment = segment_of(table, compiled, conjunctions, index, evaluator, plan)
-        segment.blocks.room = room - index.bytes()
+        segment.blocks.room, segment.blocks.sample = room - index.bytes(), self.sample
         if self.batches and chosen.blocks != "never":
             segment.blocks.build(compiled, conjunctions, alone=segment.conjunctions is None)
         return segment

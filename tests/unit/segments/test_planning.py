@@ -148,3 +148,17 @@ def test_made_events_satisfy_rules_of_every_kind() -> None:
     made = planning.events_of(compiled, m.engine.rules.recipe.strings, 64)
     assert made.events == 64
     assert set(np.unique(made.meta[: made.offsets[64]] & 255)) == {1, 5, 9, 14}
+
+
+def test_blocks_go_by_what_was_observed() -> None:
+    """A row lies under its least likely predicate: of these events `a` is always 1, and `b` never."""
+    rules = [(n, f"a = 1 and b > {n}") for n in range(100)]
+    m = eligo.Matcher("bitmap")
+    m.add_many(rules)
+    seen = [{"a": 1, "b": -1}] * 300
+    m.match_batch(seen)
+    before = m.stats().candidates
+    m.observe(seen)
+    m.match_batch(seen)
+    assert before > 0
+    assert m.stats().candidates == 0
