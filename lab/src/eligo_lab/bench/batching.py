@@ -16,12 +16,14 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 import eligo
+from eligo.segments.rule_set import RuleSet
 from eligo_lab.bench.harness import Task
 from eligo_lab.bench.prepare import Prepared, as_dicts, prepare
 from eligo_lab.bench.progress import Progress
@@ -35,6 +37,7 @@ FIXED = (BLOCKS, HASH, *EVALUATORS)
 ONE = {AUTO: "auto, one", "shared": "propagation, one", HASH: "pst-hash, one"}  # of which matcher
 _FEW = 512  # events of a batch that is matched by an index alone
 _SINGLE = 200  # events one by one
+_COPIED = 1 << 28  # bytes, to see how fast memory is
 
 
 def run(task: Task, progress: Progress) -> list[dict[str, Any]]:
@@ -77,6 +80,7 @@ def run(task: Task, progress: Progress) -> list[dict[str, Any]]:
             "events": task.events,
             "repeat": task.repeat,
             "matches": found / events.num_rows,
+            "floor": _floor(matchers[AUTO], events, found / events.num_rows),
             "left_out": dict(task.left_out),
             "contenders": {
                 name: {"kind": "matcher", "match_ns": {"quiet": min(figures)}, "notes": {}}
@@ -130,6 +134,36 @@ def _verify(ways: dict[str, tuple[int, Callable[[], object]]], workload: str) ->
     return int(whole.num_rows)
 
 
+def _floor(matcher: eligo.Matcher, events: pa.Table, matches: float) -> dict[str, float]:
+    """What nobody can do without, by the event: its values read, the predicates of every rule that matches read, in the
+    64 bits of a packed one each, and two numbers written for a match; and what the memory of this machine does.
+    """
+    rules = matcher.engine.rules
+    assert isinstance(rules, RuleSet)
+    whole = [segment.whole() for segment in rules.segments]
+    predicates = sum(len(part.conjunction) for part in whole) / max(1, sum(part.conjunctions for part in whole))
+    values = sum(len(column) - column.null_count for column in events.columns) / max(1, events.num_rows)
+    return {
+        "values": values,
+        "predicates": predicates,
+        "read": 16 * values + 8 * (1 + predicates) * matches,
+        "written": 16 * matches,
+        "bandwidth": _bandwidth(),
+    }
+
+
+@cache
+def _bandwidth() -> float:
+    """Bytes a second that one thread copies, read and written, from and to memory that no cache holds."""
+    source, target = (np.ones(_COPIED // 8) for _ in range(2))
+    best = float("inf")
+    for _ in range(5):
+        started = time.perf_counter()
+        np.copyto(target, source)
+        best = min(best, time.perf_counter() - started)
+    return 2 * _COPIED / best
+
+
 def _by_hand(made: Workload) -> Callable[[dict[str, Any]], list[int]]:
     """What anybody writes in an hour: rules by tenant, each as a function of Python."""
     rules: dict[str, list[tuple[int, Callable[[dict[str, Any]], bool]]]] = {}
@@ -153,6 +187,7 @@ def batched(experiment: dict[str, Any]) -> Any:
     names = [name for name in every if any(name in point["contenders"] for point in points)]
     rows: list[tuple[str, ...]] = []
     ratios: list[tuple[str, ...]] = []
+    floors: list[tuple[str, ...]] = []
     for point in points:
         times = {name: figures["match_ns"]["quiet"] for name, figures in point["contenders"].items()}
         shown = (duration(times[name]) if name in times else "" for name in names)
@@ -162,6 +197,12 @@ def batched(experiment: dict[str, Any]) -> Any:
         ratios.append(
             (point["label"], *(cell for name, ratio in beside for cell in (name, digits(ratio))),
              digits(times[AUTO] / times[ALL]))
+        )  # fmt: skip
+        floor = point["floor"]
+        least = 1e9 * (floor["read"] + floor["written"]) / floor["bandwidth"]
+        floors.append(
+            (point["label"], f"{floor['values']:,.0f}", f"{floor['predicates']:.1f}", f"{floor['read']:,.0f}",
+             f"{floor['written']:,.0f}", duration(least), duration(times[AUTO]), digits(times[AUTO] / least))
         )  # fmt: skip
     table: Table = ("time of an event", ("case", "rules", "matches an event", *names), rows)
     yield table
@@ -176,4 +217,20 @@ def batched(experiment: dict[str, Any]) -> Any:
             "all threads by one",
         ),
         ratios,
+    )
+    speed = max(point["floor"]["bandwidth"] for point in points) / 1e9
+    yield (
+        f"the least that memory allows, at {speed:.1f} GB/s in one thread: an event's values and the predicates of the rules "
+        "that match read, and the matches written",
+        (
+            "case",
+            "values",
+            "predicates a rule",
+            "bytes read",
+            "bytes written",
+            "that takes",
+            "auto takes",
+            "times that",
+        ),
+        floors,
     )
