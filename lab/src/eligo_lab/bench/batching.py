@@ -220,8 +220,8 @@ def batched(experiment: dict[str, Any]) -> Any:
     )
     speed = max(point["floor"]["bandwidth"] for point in points) / 1e9
     yield (
-        f"the least that memory allows, at {speed:.1f} GB/s in one thread: an event's values and the predicates of the rules "
-        "that match read, and the matches written",
+        f"the least that memory allows, at {speed:.1f} GB/s in one thread: an event's values and the predicates of the "
+        "rules that match read, and the matches written",
         (
             "case",
             "values",

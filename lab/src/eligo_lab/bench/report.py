@@ -44,7 +44,8 @@ def report(results: list[dict[str, Any]], command: str) -> str:
 SUMMARY = """## In one screen
 
 Who finds the satisfied conjunctions of an event fastest, in the last and mostly hardest case of each comparison below,
-and how long `propagation` and `scan` take beside it. `auto` takes `propagation` or `pst-hash`, whichever is the faster one.
+and how long `propagation` and `scan` take beside it. `auto` takes the faster one of
+`propagation` and `pst-hash`.
 """
 
 
