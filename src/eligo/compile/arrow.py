@@ -1,13 +1,15 @@
-"""From an Arrow table to entries of an event buffer, a column at a time.
+"""From columns of an Arrow table to entries of an event buffer: what a table means, and what may be wrong with it.
+
+Most columns are read by kernels instead (`arrow_events.py`), which leave to this file what they are not sure of.
 
 Flat columns, struct columns by dotted name, list columns as several values, map columns as one attribute for each
 key; structs and maps within each other as deep as rules name them; of a union each value by its own type. Nulls and NaN
-are absent. Each column becomes entries (row, meta, key); the entries of all columns are then dealt out to the rows, so
-that those of one attribute stay next to each other.
+are absent. Each column becomes entries (row, meta, key), those of one attribute next to each other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -33,22 +35,19 @@ _FACTORS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _NO_ROWS: I64 = np.zeros(0, np.int64)
 
 
-def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer) -> None:
-    """Put all the rows of a table into an empty buffer."""
-    try:
-        _encode_table(table, encoder, buffer)
-    except EventError:
-        fewer = encoder.narrowed()
-        if fewer is None:
-            raise
-        _encode_table(table, fewer, buffer)
-
-
-def _encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer) -> None:
-    rows = table.num_rows
-    parts: list[Entries] = []
+def read_columns(
+    table: pa.Table | pa.RecordBatch, numbers: Iterable[int], encoder: Encoder, buffer: EventBuffer
+) -> list[list[Entries]]:
+    """The entries of the columns of these numbers, of each column and its parts by themselves; strings whose bytes are
+    looked at go to the text table of the buffer.
+    """
     seen: dict[str, list[I64]] = {}
-    todo = [piece for i, field in enumerate(table.schema) for piece in _pieces(field.name, table.column(i), encoder)]
+    columns = [_pieces(table.schema.field(i).name, table.column(i), encoder) for i in numbers]
+    return [_entries(pieces, seen, encoder, buffer) for pieces in columns]
+
+
+def _entries(todo: list[Piece], seen: dict[str, list[I64]], encoder: Encoder, buffer: EventBuffer) -> list[Entries]:
+    parts: list[Entries] = []
     todo.reverse()
     while todo:
         name, column, events = todo.pop()
@@ -63,17 +62,7 @@ def _encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Ev
             raise UnusableValuesError(
                 f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}", name
             ) from None
-    counts = np.zeros(rows + 1, np.int64)
-    for part in parts:
-        counts[1:] += np.bincount(part[0], minlength=rows)
-    offsets = np.cumsum(counts)
-    total = int(offsets[-1])
-    cursor = offsets[:-1].copy()
-    metas, keys = np.zeros(max(total, 1), np.int64), np.zeros(max(total, 1), np.int64)
-    for part in parts:
-        # All of one kind, for one version of the kernel: none of Arrow's own, which are read-only, none repeated.
-        deal(*(np.require(array, np.int64, ["C", "W"]) for array in part), cursor, metas, keys)
-    buffer.replace(offsets, metas, keys, int(counts.max(initial=0)))
+    return parts
 
 
 def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> list[Piece]:
@@ -398,13 +387,3 @@ def find_all(data, begin, end, slots, text, starts):
     for i in range(n):
         numbers[i] = find_bytes(data, begin, end, slots, text, starts[i], starts[i + 1])
     return numbers
-
-
-@kernel
-def deal(rows, metas, keys, cursor, out_metas, out_keys):
-    """Put every entry at the next free place of its row."""
-    for i in range(len(rows)):
-        at = cursor[rows[i]]
-        out_metas[at] = metas[i]
-        out_keys[at] = keys[i]
-        cursor[rows[i]] = at + 1

@@ -1,0 +1,255 @@
+"""How the columns of an Arrow table are read: which of them rules name, and by which nodes (arrow_kernels.py).
+
+Plain columns, dictionaries and unions of them, structs, lists of plain values, and maps from strings to plain values
+are read by kernels. Everything else is *slow*: a column of another type, and every column that could give an event an
+attribute that another column gives it as well. Slow columns are read by `arrow.py`, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eligo.compile import arrow_kernels as kernels
+from eligo.compile.compiled import I64
+from eligo.compile.encode import Encoder
+from eligo.compile.strings import Strings
+
+_PLAIN: Final = {
+    pa.int8().id: kernels.INT8,
+    pa.int16().id: kernels.INT16,
+    pa.int32().id: kernels.INT32,
+    pa.int64().id: kernels.INT64,
+    pa.uint8().id: kernels.UINT8,
+    pa.uint16().id: kernels.UINT16,
+    pa.uint32().id: kernels.UINT32,
+    pa.uint64().id: kernels.UINT64,
+    pa.float32().id: kernels.FLOAT32,
+    pa.float64().id: kernels.FLOAT64,
+    pa.bool_().id: kernels.BOOLEAN,
+    pa.string().id: kernels.STRING,
+    pa.large_string().id: kernels.LARGE_STRING,
+    pa.date32().id: kernels.DATE32,
+    pa.date64().id: kernels.DATE64,
+}
+_TIMES: Final = {
+    "s": kernels.SECONDS, "ms": kernels.MILLISECONDS, "us": kernels.MICROSECONDS, "ns": kernels.NANOSECONDS,
+}  # fmt: skip
+_TIMESTAMP: Final = pa.timestamp("us").id
+
+
+class _SlowError(Exception):
+    """A column has to be read the readable way."""
+
+
+class Plan:
+    """How the columns of a schema are read for an encoder; slow ones have a row of `columns` as a part.
+
+    `numbers` has the number in the table of each column's own column, `read` those that nodes are gathered from.
+    """
+
+    def __init__(self, schema: pa.Schema, encoder: Encoder, slow: Iterable[int] = ()) -> None:
+        """`slow`: columns that are slow whatever they are."""
+        self.schema, self.encoder, self.attributes = schema, encoder, len(encoder.metas)
+        metas, paths = encoder.metas, encoder.paths
+        named = [(i, name) for i, name in enumerate(schema.names) if name in metas or name in paths]
+        self.slow = {i for i, _ in named}.intersection(slow)
+        known = -1
+        while len(self.slow) != known:  # once, if no column is slow; else until it is known which are
+            known = len(self.slow)
+            self._begin()
+            for i, name in named:
+                self._add_column(i, name, schema)
+            self._find_twice()
+        self.columns = np.array(self._columns, np.int64).reshape(-1, 5)
+        self.numbers = np.array(self._numbers, np.int64)
+        self.paths = np.array(self._paths, np.int64).reshape(-1, 5)
+        self.branches = np.array(self._branches, np.int64).reshape(-1, kernels.BRANCHES)
+        self.names = np.array(self._names, np.int64).reshape(-1, 7)
+        self.pairs = bool((self.columns[:, kernels.COLUMN_MODE] == kernels.PAIRS).any())
+
+    def with_parts(self, slow: set[int]) -> tuple[I64, I64]:
+        """The columns, with one part, numbered in turn, for each column of the table that is to be read the readable
+        way, and the number in the table of each.
+        """
+        if not slow:
+            return self.columns, self.numbers
+        is_slow = np.isin(self.numbers, [*slow])
+        again = np.zeros(len(is_slow), np.bool_)
+        again[1:] = self.numbers[1:] == self.numbers[:-1]
+        kept = ~(is_slow & again)
+        columns, is_part = self.columns[kept], is_slow[kept]
+        columns[is_part] = 0
+        columns[is_part, kernels.COLUMN_MODE] = kernels.PART
+        columns[is_part, kernels.COLUMN_NODE] = np.arange(is_part.sum())
+        return columns, self.numbers[kept]
+
+    # -- the columns of a schema, one after another
+
+    def _begin(self) -> None:
+        self.read: list[int] = []
+        self._given: dict[str, int] = {}  # names of attributes to the columns that give them
+        self._within: dict[str, int] = {}  # names before a dot, behind which a column may give anything
+        self._columns: list[tuple[int, int, int, int, int]] = []
+        self._numbers: list[int] = []
+        self._paths: list[list[int]] = []
+        self._branches: list[list[int]] = []
+        self._names: list[list[int]] = []
+        self._kept: list[Any] = []  # arrays that are known by their addresses
+
+    def _add_column(self, i: int, name: str, schema: pa.Schema) -> None:
+        before = len(self._columns)
+        if i not in self.slow:
+            try:
+                self._add(i, name, schema.field(i).type, -1, len(self.read))
+                self.read.append(i)
+                return
+            except _SlowError:
+                self.slow.add(i)
+                del self._columns[before:], self._numbers[before:]
+        self._give(i, name)
+        self._open(i, name)
+        self._column(i, 0, kernels.PART, 0, 0)
+
+    def _add(self, i: int, name: str, kind: pa.DataType, parent: int, place: int) -> None:
+        """A column, or a part of one, that a rule may name."""
+        types, encoder = pa.types, self.encoder
+        is_named, is_path = name in encoder.metas, name in encoder.paths
+        meta, special = encoder.metas.get(name, 0), encoder.special.get(name, 0)
+        mode = kernels.SCALAR
+        if types.is_null(kind):
+            return
+        if types.is_struct(kind):
+            node = self._node(kernels.OBJECT, parent, place)
+        elif types.is_map(kind):
+            node = self._node(kernels.MAP, parent, place)
+        elif types.is_list(kind) or types.is_large_list(kind):
+            node = self._node(kernels.LIST if types.is_list(kind) else kernels.LARGE_LIST, parent, place)
+            inner = kind.value_type
+            is_object = types.is_struct(inner) or types.is_map(inner)
+            child = self._node(kernels.OBJECT, node, 0) if is_object else self._value(inner, node, 0)
+            self._paths[node][kernels.PATH_CHILD] = child
+            mode = kernels.ITEMS
+        else:
+            node = self._value(kind, parent, place)
+        if is_named:
+            self._give(i, name)
+            self._column(i, node, mode, meta, special)
+        if is_path and types.is_struct(kind):
+            for k in range(kind.num_fields):
+                field = kind.field(k)
+                path = f"{name}.{field.name}"
+                if path in encoder.metas or path in encoder.paths:
+                    self._add(i, path, field.type, node, k)
+        elif is_path and types.is_map(kind):
+            self._open(i, name)
+            pairs = self._node(kernels.OBJECT, node, 0)
+            key, value = self._value(kind.key_type, pairs, 0), self._value(kind.item_type, pairs, 1)
+            text = kind.key_type.value_type if types.is_dictionary(kind.key_type) else kind.key_type
+            if not (types.is_string(text) or types.is_large_string(text)):
+                raise _SlowError
+            self._paths[node][kernels.PATH_CHILD], self._paths[node][kernels.PATH_OTHER] = key, value
+            self._column(i, node, kernels.PAIRS, 0, 0, self._names_within(name))
+
+    def _value(self, kind: pa.DataType, parent: int, place: int) -> int:
+        """The node of plain values, of a dictionary of these, or of a union of them."""
+        types = pa.types
+        if types.is_dictionary(kind):
+            node = self._node(kernels.DICTIONARY, parent, place)
+            self._paths[node][kernels.PATH_CHILD] = self._node(_plain_kind(kind.value_type), node, -1)
+            self._paths[node][kernels.PATH_OTHER] = _plain_kind(kind.index_type)
+            return node
+        if types.is_union(kind):
+            is_dense = kind.mode == "dense"
+            node = self._node(kernels.DENSE_UNION if is_dense else kernels.SPARSE_UNION, parent, place)
+            self._paths[node][kernels.PATH_CHILD] = len(self._branches)
+            branches = [-1] * kernels.BRANCHES
+            self._branches.append(branches)
+            for k, code in enumerate(kind.type_codes):
+                branches[code] = self._node(_plain_kind(kind.field(k).type), node, k)
+            return node
+        return self._node(_plain_kind(kind), parent, place)
+
+    def _node(self, kind: int, parent: int, place: int) -> int:
+        self._paths.append([kind, parent, place, 0, 0])
+        return len(self._paths) - 1
+
+    def _column(self, i: int, node: int, mode: int, meta: int, special: int, names: int = 0) -> None:
+        self._columns.append((node, mode, meta, special, names))
+        self._numbers.append(i)
+
+    def _names_within(self, name: str) -> int:
+        """The names that rules have for the keys of a map, as kernels look them up; the number of this table."""
+        prefix, encoder = f"{name}.", self.encoder
+        raw, metas, special = bytearray(), list[int](), list[int]()
+        ends = [0]
+        for other, meta in list(encoder.metas.items()):
+            if other.startswith(prefix):
+                try:
+                    raw += other[len(prefix) :].encode()
+                except UnicodeEncodeError:
+                    continue  # half a character: no key has such a name
+                ends.append(len(raw))
+                metas.append(meta)
+                special.append(encoder.special.get(other, 0))
+        strings = Strings()
+        strings.intern_many(np.frombuffer(bytes(raw), np.uint8), np.array(ends))
+        kept = np.array(metas, np.int64), np.array(special, np.int64)
+        table = strings.table()
+        self._kept.append((table, kept))
+        self._names.append([*addresses(table), len(table[-1]), *addresses(kept)])
+        return len(self._names) - 1
+
+    # -- attributes that two columns may give
+
+    def _give(self, i: int, name: str) -> None:
+        """A column gives an attribute."""
+        if name in self._given:
+            self.slow |= {i, self._given[name]}
+        self._given[name] = i
+
+    def _open(self, i: int, name: str) -> None:
+        """A column may give any attribute behind a name and a dot."""
+        if name in self._within:
+            self.slow |= {i, self._within[name]}
+        self._within[name] = i
+
+    def _find_twice(self) -> None:
+        """Let columns be slow that may give one attribute along different ways; a column without such is the only one
+        to give what it gives.
+        """
+        if not self._within:
+            return
+        for name, i in (*self._given.items(), *self._within.items()):
+            dot = name.find(".")
+            while dot >= 0:
+                other = self._within.get(name[:dot])
+                if other is not None:
+                    self.slow |= {i, other}
+                dot = name.find(".", dot + 1)
+
+
+def _plain_kind(kind: pa.DataType) -> int:
+    found = _PLAIN.get(kind.id)
+    if found is None and kind.id == _TIMESTAMP:
+        return _TIMES[kind.unit]
+    if found is None:
+        raise _SlowError
+    return found
+
+
+def addresses(arrays: Iterable[NDArray[Any]]) -> list[int]:
+    """Where the items of arrays begin."""
+    return [array.__array_interface__["data"][0] for array in arrays]
+
+
+def plan_for(schema: pa.Schema, encoder: Encoder) -> Plan:
+    """How a table is read; the same as the last time, if the tables of a stream are alike."""
+    plan: Plan | None = encoder.table_plan
+    if plan is None or plan.attributes != len(encoder.metas) or not plan.schema.equals(schema):
+        plan = encoder.table_plan = Plan(schema, encoder)
+    return plan
