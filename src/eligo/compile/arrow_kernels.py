@@ -87,7 +87,8 @@ NO_PAIR: Final = -1  # in place of the number of a name
 
 _DAY: Final = 86_400
 _CACHED: Final = 16_384  # entries that are written while others of their rows are in the cache
-_TOGETHER: Final = 16  # columns whose entries of a row are written together: two cache lines
+_TOGETHER: Final = 16  # columns whose entries of a row are written together, each array of two cache lines
+_LINE: Final = 8  # integers in a cache line
 _NO_BITS, _ALL_BITS, _ONE = np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)
 _NO_ASCII: Final = np.uint64(0x8080808080808080)
 
@@ -509,11 +510,17 @@ def fill_whole(nodes, s, columns, c, start, first, upper, lower, cursor, metas, 
         codes_of[count] = columns[c, COLUMN_META] + codes.INTEGER
         count += 1
         c += 1
-    for i in range(upper, lower):
-        at = cursor[i - first]
+    tile = np.empty((_LINE, _TOGETHER), np.int64)
+    for row in range(upper, lower, _LINE):
+        height = min(_LINE, lower - row)
         for k in range(count):
-            metas[at + k], keys[at + k] = codes_of[k], np.int64(word_at(values[k], 8 * i))
-        cursor[i - first] = at + count
+            for i in range(height):
+                tile[i, k] = np.int64(word_at(values[k], 8 * (row + i)))
+        for i in range(height):
+            at = cursor[row + i - first]
+            for k in range(count):
+                metas[at + k], keys[at + k] = codes_of[k], tile[i, k]
+            cursor[row + i - first] = at + count
     return c
 
 

@@ -21,6 +21,7 @@ from eligo.compile.arrow_plan import Plan, addresses, plan_for
 from eligo.compile.compiled import I64
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
+from eligo.errors import EventError
 
 _SHORT: Final = 256  # rows of a stretch on the average, below which copying the table is worth it
 _NO_NODES: Final[I64] = np.zeros((0, kernels.FIELDS), np.int64)
@@ -83,7 +84,11 @@ class Reader:
         """Put rows into an empty buffer, the first of which is the row `first` of the table."""
         slow = self._plan.slow
         while True:
-            odd = self._encode(first, events, buffer, slow)
+            try:
+                odd = self._encode(first, events, buffer, slow)
+            except EventError:  # but it may be that a column before that is odd, and wrong
+                read_columns(events.table, np.unique(self._plan.numbers).tolist(), self._encoder, buffer)
+                raise
             if not odd:
                 return
             slow = slow | odd
