@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from eligo.arguments import directory_path, flag, one_of, plain_id, shown, tag_names, text, whole_number
 from eligo.arrow import arrow_of
+from eligo.compile.arrow_events import TableEvents
 from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_texts import JsonEvents, decoded_event, text_bytes
@@ -686,10 +687,10 @@ class Matcher:
 
 def _encoded_here(sliced: Iterable[tuple[int, Any]], view: SegmentsView) -> Iterator[tuple[int, Any]]:
     """The slices, encoded by the calling thread where that is Python's work, of which only one thread can do some at a
-    time: several would wait for each other at every step. JSON is read by kernels, by whichever thread.
+    time: several would wait for each other at every step. Tables and JSON are read by kernels, by whichever thread.
     """
     for first, part in sliced:
-        if isinstance(part, JsonEvents):
+        if isinstance(part, JsonEvents | TableEvents):
             yield first, part
             continue
         with moving(first):

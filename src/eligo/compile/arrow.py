@@ -77,7 +77,7 @@ def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> 
     if not isinstance(column, pa.ChunkedArray):
         return [(name, column, None)]
     if column.num_chunks <= 1:
-        return [(name, column.chunk(0) if column.num_chunks else column.combine_chunks(), None)]
+        return [(name, chunk, None) for chunk in column.chunks]
     try:
         return [(name, pa.concat_arrays(column.chunks), None)]
     except pa.ArrowException:  # dictionaries that differ, for some types

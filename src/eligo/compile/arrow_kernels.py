@@ -108,7 +108,7 @@ def gather(batch, paths, branches, nodes, before, known):
         arrays[n] = array
         length, nulls, offset = int64_at(array, 0), int64_at(array, 1), int64_at(array, 2)
         count, buffers = int64_at(array, 3), int64_at(array, 5)
-        is_union = kind == SPARSE_UNION or kind == DENSE_UNION
+        is_union = kind in (SPARSE_UNION, DENSE_UNION)
         at = 0 if is_union else 1  # a union has no bits of its own
         nodes[n, KIND] = NOTHING if not is_union and 0 < length == nulls else kind
         nodes[n, VALIDITY] = int64_at(buffers, 0) if not is_union and count > 0 and nulls != 0 else 0
@@ -116,7 +116,7 @@ def gather(batch, paths, branches, nodes, before, known):
         nodes[n, DATA] = int64_at(buffers, at + 1) if count > at + 1 else 0
         if parent < 0:
             offset += int64_at(batch, 2)
-        elif above == OBJECT or above == SPARSE_UNION:  # whose parts are not cut as they are
+        elif above in (OBJECT, SPARSE_UNION):  # whose parts are not cut as they are
             offset += nodes[parent, OFFSET]
         nodes[n, OFFSET], nodes[n, LENGTH] = offset, length
         nodes[n, PARENT] = first + 8 * FIELDS * parent if above == OBJECT else 0
@@ -160,13 +160,13 @@ def is_valid(node, i):
 @inline
 def integer_at(kind, values, at):
     """An integer of some width; one of 64 bits without a sign may come out negative."""
-    if kind == INT64 or kind == UINT64:
+    if kind in (INT64, UINT64):
         return np.int64(word_at(values, 8 * at))
     if kind == INT32:
         return np.int64(int32_at(values, at))
     if kind == UINT32:
         return np.int64(int32_at(values, at)) & np.int64(0xFFFFFFFF)
-    if kind == INT8 or kind == UINT8:
+    if kind in (INT8, UINT8):
         byte = np.int64(byte_at(values, at))
         return byte - 256 if kind == INT8 and byte > 127 else byte
     short = np.int64(byte_at(values, 2 * at)) | np.int64(byte_at(values, 2 * at + 1)) << 8
@@ -181,7 +181,7 @@ def resolved(node, i):
         number = integer_at(int64_at(node, OTHER), int64_at(node, VALUES), at)
         child = int64_at(node, CHILD)
         return child, (number if 0 <= number < int64_at(child, LENGTH) else np.int64(UNSURE))
-    if kind == SPARSE_UNION or kind == DENSE_UNION:
+    if kind in (SPARSE_UNION, DENSE_UNION):
         code = np.int64(byte_at(int64_at(node, VALUES), at))
         branch = int64_at(int64_at(node, CHILD), code) if code < BRANCHES else np.int64(-1)
         if branch < 0:
@@ -205,7 +205,7 @@ def is_there(node, i):
         if not is_valid(node, i):
             return False
         kind = int64_at(node, KIND)
-    if kind == FLOAT32 or kind == FLOAT64:
+    if kind in (FLOAT32, FLOAT64):
         return not is_nan(bits_of_number(kind, int64_at(node, VALUES), int64_at(node, OFFSET) + i))
     return True
 
@@ -246,7 +246,7 @@ def text_number(strings, node, i):
 @inline
 def bits_of_number(kind, values, at):
     """A number, Boolean, date or timestamp: an integer as it is stored, or the bits of a float of 64 bits."""
-    if kind == FLOAT64 or SECONDS <= kind <= NANOSECONDS or kind == DATE64:
+    if kind in (FLOAT64, DATE64) or SECONDS <= kind <= NANOSECONDS:
         return np.int64(word_at(values, 8 * at))
     if kind == FLOAT32:
         return bits_of(float32_at(values, at))
@@ -264,8 +264,8 @@ def is_nan(bits):
 
 @inline
 def measure(kind):
-    """Of numbers, Booleans, dates and timestamps: their code, the least and the greatest that can be used, and what they
-    are multiplied by then.
+    """Of numbers, Booleans, dates and timestamps: their code, the least and the greatest that can be used, and what
+    they are multiplied by then.
     """
     least, most = np.int64(-(2**63)), np.int64(2**63 - 1)
     if kind <= UINT64:
@@ -277,7 +277,7 @@ def measure(kind):
     factor = np.int64(1)
     if kind == SECONDS:
         factor = np.int64(1_000_000)
-    elif kind == MILLISECONDS or kind == DATE64:
+    elif kind in (MILLISECONDS, DATE64):
         factor = np.int64(1_000)
     elif kind == DATE32:
         factor = np.int64(_DAY * 1_000_000)
@@ -290,10 +290,10 @@ def measure(kind):
 def plain_value(strings, node, i):
     """Code and key of a value that is there, of a node of plain values."""
     kind = int64_at(node, KIND)
-    if kind == STRING or kind == LARGE_STRING:
+    if kind in (STRING, LARGE_STRING):
         number, is_text = text_number(strings, node, i)
         return np.int64(codes.STRING if is_text else UNSURE), number
-    if kind == OBJECT or kind == MAP:
+    if kind in (OBJECT, MAP):
         return np.int64(codes.BOOLEAN), np.int64(codes.OBJECT)
     key = bits_of_number(kind, int64_at(node, VALUES), int64_at(node, OFFSET) + i)
     code, least, most, factor = measure(kind)
@@ -532,7 +532,7 @@ def fill_numbers(node, meta, start, first, upper, lower, cursor, metas, keys):
     kind, values, ahead = int64_at(node, KIND), int64_at(node, VALUES), int64_at(node, OFFSET) - start
     code, least, most, factor = measure(kind)
     meta += code
-    is_float, is_sure = kind == FLOAT32 or kind == FLOAT64, True
+    is_float, is_sure = kind in (FLOAT32, FLOAT64), True
     for row in range(upper, lower, 64):
         word = valid_rows(node, row - start, min(np.int64(64), lower - row))
         while word != _NO_BITS:
@@ -623,7 +623,7 @@ def fill(
                         if not fill_numbers(node, meta, start, first, upper, lower, cursor, metas, keys):
                             odd[c] = 1
                         continue
-                    is_text = kind == STRING or kind == LARGE_STRING or kind == DICTIONARY
+                    is_text = kind in (STRING, LARGE_STRING, DICTIONARY)
                     if is_text and special & (TEXT | PATTERN) == 0 and int64_at(node, SURE) != 0:
                         if not fill_strings(
                             node, strings_at, known_at, meta, start, first, upper, lower, cursor, metas, keys

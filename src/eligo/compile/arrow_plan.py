@@ -54,7 +54,7 @@ class Plan:
 
     def __init__(self, schema: pa.Schema, encoder: Encoder, slow: Iterable[int] = ()) -> None:
         """`slow`: columns that are slow whatever they are."""
-        self.schema, self.encoder, self.attributes = schema, encoder, len(encoder.metas)
+        self.schema, self.attributes, self._encoder = schema, len(encoder.metas), encoder
         metas, paths = encoder.metas, encoder.paths
         named = [(i, name) for i, name in enumerate(schema.names) if name in metas or name in paths]
         self.slow = {i for i, _ in named}.intersection(slow)
@@ -65,6 +65,7 @@ class Plan:
             for i, name in named:
                 self._add_column(i, name, schema)
             self._find_twice()
+        del self._encoder  # which has the plan
         self.columns = np.array(self._columns, np.int64).reshape(-1, 5)
         self.numbers = np.array(self._numbers, np.int64)
         self.paths = np.array(self._paths, np.int64).reshape(-1, 5)
@@ -117,7 +118,7 @@ class Plan:
 
     def _add(self, i: int, name: str, kind: pa.DataType, parent: int, place: int) -> None:
         """A column, or a part of one, that a rule may name."""
-        types, encoder = pa.types, self.encoder
+        types, encoder = pa.types, self._encoder
         is_named, is_path = name in encoder.metas, name in encoder.paths
         meta, special = encoder.metas.get(name, 0), encoder.special.get(name, 0)
         mode = kernels.SCALAR
@@ -184,7 +185,7 @@ class Plan:
 
     def _names_within(self, name: str) -> int:
         """The names that rules have for the keys of a map, as kernels look them up; the number of this table."""
-        prefix, encoder = f"{name}.", self.encoder
+        prefix, encoder = f"{name}.", self._encoder
         raw, metas, special = bytearray(), list[int](), list[int]()
         ends = [0]
         for other, meta in list(encoder.metas.items()):

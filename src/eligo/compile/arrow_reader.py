@@ -17,7 +17,7 @@ from eligo.arrow import room
 from eligo.compile import arrow_kernels as kernels
 from eligo.compile.arrow import Entries, read_columns
 from eligo.compile.arrow_events import TableEvents
-from eligo.compile.arrow_plan import Plan, addresses, plan_for
+from eligo.compile.arrow_plan import Plan, addresses
 from eligo.compile.compiled import I64
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
@@ -49,22 +49,56 @@ class Exported:
             _FREE(self._struct[_RELEASE])(self.address)
 
 
-class Reader:
-    """Reads the rows of one table for one encoder."""
+class Stretches:
+    """The rows of a table, in parts that are one array in every column, and the nodes of these (arrow_kernels.py)."""
 
-    def __init__(self, whole: pa.Table | pa.RecordBatch, encoder: Encoder, plan: Plan | None = None) -> None:
-        self._encoder, self._plan = encoder, plan or plan_for(whole.schema, encoder)
-        plan = self._plan
-        batches = _stretches(whole, plan.read)
-        self._starts = np.cumsum([0, *map(len, batches)]) if plan.read else np.array([0, len(whole)])
+    def __init__(self, whole: pa.Table | pa.RecordBatch, plan: Plan, copied: bool = False) -> None:
+        self.plan = plan
+        # Where stretches are short, some rows at a time are copied, of which these are then.
+        batches = _batches(whole, plan.read, copied)
+        self.are_short = batches is None
+        batches = batches or []
+        self.starts = np.cumsum([0, *map(len, batches)]) if plan.read else np.array([0, len(whole)])
         self._exported = [Exported(batch) for batch in batches]
-        self._nodes = np.zeros((len(self._starts) - 1, len(plan.paths), kernels.FIELDS), np.int64)
-        known = 0
+        self.nodes = np.zeros((len(self.starts) - 1, len(plan.paths), kernels.FIELDS), np.int64)
+        self.known = 0  # values of dictionaries
         for number, one in enumerate(self._exported):
-            before = self._nodes[number - 1] if number else _NO_NODES
-            known = int(kernels.gather(one.address, plan.paths, plan.branches, self._nodes[number], before, known))
-        self._known = np.zeros(2 * known, np.int64)
-        self._seen, self._clock = np.zeros(len(encoder.attributes) if plan.pairs else 0, np.int64), 0
+            before = self.nodes[number - 1] if number else _NO_NODES
+            self.known = int(
+                kernels.gather(one.address, plan.paths, plan.branches, self.nodes[number], before, self.known)
+            )
+
+    def between(self, first: int, stop: int) -> tuple[I64, I64]:
+        """Nodes and starts of the stretches that have some of these rows."""
+        low, high = np.searchsorted(self.starts, first, "right") - 1, np.searchsorted(self.starts, stop)
+        return self.nodes[low:high], self.starts[low : high + 1]
+
+
+def _batches(whole: pa.Table | pa.RecordBatch, numbers: list[int], copied: bool) -> list[pa.RecordBatch] | None:
+    """The columns of these numbers, each of them one array in each batch; None if batches would be short and the rows
+    have not been `copied` together yet.
+    """
+    if not numbers:
+        return []
+    if isinstance(whole, pa.RecordBatch):
+        return [whole if len(numbers) == whole.num_columns else whole.select(numbers)]
+
+    def are_short(count: int) -> bool:
+        return not copied and count > 1 and count * _SHORT > len(whole)
+
+    if are_short(whole.column(numbers[0]).num_chunks):
+        return None
+    batches: list[pa.RecordBatch] = (whole if len(numbers) == whole.num_columns else whole.select(numbers)).to_batches()
+    return None if are_short(len(batches)) else batches
+
+
+class Reader:
+    """Reads the rows of one table for one encoder; one thread at a time does."""
+
+    def __init__(self, stretches: Stretches, encoder: Encoder) -> None:
+        self._stretches, self._plan, self._encoder = stretches, stretches.plan, encoder
+        self._known = np.zeros(2 * stretches.known, np.int64)
+        self._seen, self._clock = np.zeros(len(encoder.attributes) if self._plan.pairs else 0, np.int64), 0
         self._look_up()
 
     def _look_up(self) -> None:
@@ -82,32 +116,36 @@ class Reader:
 
     def encode(self, first: int, events: TableEvents, buffer: EventBuffer) -> None:
         """Put rows into an empty buffer, the first of which is the row `first` of the table."""
+        if self._stretches.are_short:
+            table = events.table
+            with suppress(pa.ArrowException):  # dictionaries that differ, for some types
+                table = table.combine_chunks()
+            return Reader(Stretches(table, self._plan, copied=True), self._encoder).encode(0, events, buffer)
         slow = self._plan.slow
-        while True:
-            try:
-                odd = self._encode(first, events, buffer, slow)
-            except EventError:  # but it may be that a column before that is odd, and wrong
-                read_columns(events.table, np.unique(self._plan.numbers).tolist(), self._encoder, buffer)
-                raise
-            if not odd:
-                return
-            slow = slow | odd
-            buffer.clear()
+        try:
+            while odd := self._encode(first, events, buffer, slow):
+                slow = slow | odd
+                buffer.clear()
+        except EventError:  # but a column before the one that is wrong may be odd, and wrong
+            read_columns(events.table, np.unique(self._plan.numbers).tolist(), self._encoder, buffer)
+            raise
+        return None
 
     def _encode(self, first: int, events: TableEvents, buffer: EventBuffer, slow: set[int]) -> set[int]:
         """Put rows into an empty buffer. Returns the numbers of columns that are odd, so that it was in vain."""
         plan, stop = self._plan, first + len(events)
         columns, numbers = plan.with_parts(slow)
+        nodes, starts = self._stretches.between(first, stop)
         part_offsets, part_rows, part_metas, part_keys = _parts(
             read_columns(events.table, sorted(slow), self._encoder, buffer) if slow else []
         )
-        places = np.zeros((len(self._starts) - 1, len(columns)) if plan.pairs else (0, 0), np.int64)
+        places = np.zeros((len(nodes), len(columns)) if plan.pairs else (0, 0), np.int64)
         pairs = _NO_INTEGERS
         if plan.pairs:
-            pairs = room(int(kernels.locate_pairs(self._nodes, self._starts, columns, first, stop, places)))
+            pairs = room(int(kernels.locate_pairs(nodes, starts, columns, first, stop, places)))
         counts, odd = np.zeros(len(events) + 1, np.int64), np.zeros(len(columns), np.uint8)
         texts, size, self._clock = kernels.count(
-            self._nodes, self._starts, columns, plan.names, first, stop, part_rows, places, pairs, self._seen,
+            nodes, starts, columns, plan.names, first, stop, part_rows, places, pairs, self._seen,
             self._clock, counts, odd,
         )  # fmt: skip
         if not odd.any():
@@ -118,27 +156,13 @@ class Reader:
                 buffer.make_text_room(buffer.texts + texts, buffer.text_end + size)
             buffer.replace(offsets, room(total), room(total), widest)
             buffer.texts, buffer.text_end = kernels.fill(
-                self._nodes, self._starts, columns, plan.names, self._strings, self._known, first, stop, part_rows,
+                nodes, starts, columns, plan.names, self._strings, self._known, first, stop, part_rows,
                 part_metas, part_keys, part_offsets, places, pairs, offsets[:-1].copy(), buffer.handle, buffer.texts,
                 buffer.text_end, odd,
             )  # fmt: skip
             if not odd.any():
                 return set()
         return set(numbers[odd != 0].tolist())
-
-
-def _stretches(whole: pa.Table | pa.RecordBatch, numbers: list[int]) -> list[pa.RecordBatch]:
-    """The columns of these numbers, each of them one array in each batch."""
-    if not numbers:
-        return []
-    some = whole if len(numbers) == whole.num_columns else whole.select(numbers)
-    if isinstance(some, pa.RecordBatch):
-        return [some]
-    batches: list[pa.RecordBatch] = some.to_batches()
-    if len(batches) > 1 and len(batches) * _SHORT > len(some):
-        with suppress(pa.ArrowException):  # dictionaries that differ, for some types
-            batches = some.combine_chunks().to_batches()
-    return batches
 
 
 def _parts(columns: list[list[Entries]]) -> tuple[I64, I64, I64, I64]:
