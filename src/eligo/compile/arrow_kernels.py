@@ -86,7 +86,7 @@ UNKNOWN, UNSURE = 0, -1  # in place of a code: not looked at yet; the readable w
 NO_PAIR: Final = -1  # in place of the number of a name
 
 _DAY: Final = 86_400
-_CACHED: Final = 16_384  # entries that are written while others of their rows are in the cache
+_CACHED: Final = 65_536  # entries that are written while others of their rows are in the cache
 _TOGETHER: Final = 16  # columns whose entries of a row are written together, each array of two cache lines
 _LINE: Final = 8  # integers in a cache line
 _NO_BITS, _ALL_BITS, _ONE = np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)
@@ -501,26 +501,32 @@ def fill_whole(nodes, s, columns, c, start, first, upper, lower, cursor, metas, 
     """Writes the entries of some rows of columns of 64-bit integers that have no nulls, as many as come one after
     another. Returns the column behind the last of them.
     """
-    values, codes_of, count = np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.int64), 0
+    values, metas_of, count = np.empty(_TOGETHER, np.int64), np.empty(_TOGETHER, np.int64), 0
     while count < _TOGETHER and c < len(columns) and columns[c, COLUMN_MODE] == SCALAR:
         node = node_at(nodes, s, columns[c, COLUMN_NODE])
         if int64_at(node, KIND) != INT64 or not is_whole(node):
             break
         values[count] = int64_at(node, VALUES) + 8 * (int64_at(node, OFFSET) - start)
-        codes_of[count] = columns[c, COLUMN_META] + codes.INTEGER
+        metas_of[count] = columns[c, COLUMN_META] + codes.INTEGER
         count += 1
         c += 1
-    tile = np.empty((_LINE, _TOGETHER), np.int64)
+    # By addresses: that each place lies within the arrays would be asked of every integer, and `count` has seen to it.
+    tile, given = np.empty(_LINE * _TOGETHER, np.int64), address_of(metas_of)
     for row in range(upper, lower, _LINE):
         height = min(_LINE, lower - row)
         for k in range(count):
+            begin, to = values[k] + 8 * row, address_of(tile) + 8 * k
             for i in range(height):
-                tile[i, k] = np.int64(word_at(values[k], 8 * (row + i)))
+                put_int64(to, _TOGETHER * i, np.int64(word_at(begin, 8 * i)))
         for i in range(height):
             at = cursor[row + i - first]
-            for k in range(count):
-                metas[at + k], keys[at + k] = codes_of[k], tile[i, k]
             cursor[row + i - first] = at + count
+            to = address_of(metas) + 8 * at
+            for k in range(count):
+                put_int64(to, k, int64_at(given, k))
+            to, begin = address_of(keys) + 8 * at, address_of(tile) + 8 * _TOGETHER * i
+            for k in range(count):
+                put_int64(to, k, int64_at(begin, k))
     return c
 
 
