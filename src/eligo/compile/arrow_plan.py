@@ -20,6 +20,7 @@ from eligo.compile.encode import Encoder
 from eligo.compile.strings import Strings
 
 _PLAIN: Final = {
+    pa.null().id: kernels.NOTHING,
     pa.int8().id: kernels.INT8,
     pa.int16().id: kernels.INT16,
     pa.int32().id: kernels.INT32,
@@ -35,6 +36,8 @@ _PLAIN: Final = {
     pa.large_string().id: kernels.LARGE_STRING,
     pa.date32().id: kernels.DATE32,
     pa.date64().id: kernels.DATE64,
+    pa.struct([]).id: kernels.OBJECT,
+    pa.map_(pa.string(), pa.string()).id: kernels.OBJECT,
 }
 _TIMES: Final = {
     "s": kernels.SECONDS, "ms": kernels.MILLISECONDS, "us": kernels.MICROSECONDS, "ns": kernels.NANOSECONDS,
@@ -122,18 +125,11 @@ class Plan:
         is_named, is_path = name in encoder.metas, name in encoder.paths
         meta, special = encoder.metas.get(name, 0), encoder.special.get(name, 0)
         mode = kernels.SCALAR
-        if types.is_null(kind):
-            return
-        if types.is_struct(kind):
-            node = self._node(kernels.OBJECT, parent, place)
-        elif types.is_map(kind):
+        if types.is_map(kind):
             node = self._node(kernels.MAP, parent, place)
         elif types.is_list(kind) or types.is_large_list(kind):
             node = self._node(kernels.LIST if types.is_list(kind) else kernels.LARGE_LIST, parent, place)
-            inner = kind.value_type
-            is_object = types.is_struct(inner) or types.is_map(inner)
-            child = self._node(kernels.OBJECT, node, 0) if is_object else self._value(inner, node, 0)
-            self._paths[node][kernels.PATH_CHILD] = child
+            self._paths[node][kernels.PATH_CHILD] = self._value(kind.value_type, node, 0)
             mode = kernels.ITEMS
         else:
             node = self._value(kind, parent, place)
@@ -149,6 +145,8 @@ class Plan:
         elif is_path and types.is_map(kind):
             self._open(i, name)
             pairs = self._node(kernels.OBJECT, node, 0)
+            if types.is_struct(kind.item_type) or types.is_map(kind.item_type):
+                raise _SlowError
             key, value = self._value(kind.key_type, pairs, 0), self._value(kind.item_type, pairs, 1)
             text = kind.key_type.value_type if types.is_dictionary(kind.key_type) else kind.key_type
             if not (types.is_string(text) or types.is_large_string(text)):
@@ -157,11 +155,14 @@ class Plan:
             self._column(i, node, kernels.PAIRS, 0, 0, self._names_within(name))
 
     def _value(self, kind: pa.DataType, parent: int, place: int) -> int:
-        """The node of plain values, of a dictionary of these, or of a union of them."""
+        """The node of plain values, of a dictionary of these, of a union of them, or of objects."""
         types = pa.types
         if types.is_dictionary(kind):
             node = self._node(kernels.DICTIONARY, parent, place)
-            self._paths[node][kernels.PATH_CHILD] = self._node(_plain_kind(kind.value_type), node, -1)
+            value = _plain_kind(kind.value_type)
+            if value in (kernels.NOTHING, kernels.OBJECT):
+                raise _SlowError
+            self._paths[node][kernels.PATH_CHILD] = self._node(value, node, -1)
             self._paths[node][kernels.PATH_OTHER] = _plain_kind(kind.index_type)
             return node
         if types.is_union(kind):
@@ -235,6 +236,7 @@ class Plan:
 
 
 def _plain_kind(kind: pa.DataType) -> int:
+    """How values of a type are read; of an object, only whether it is there."""
     found = _PLAIN.get(kind.id)
     if found is None and kind.id == _TIMESTAMP:
         return _TIMES[kind.unit]
