@@ -331,6 +331,7 @@ class Matcher:
         limit: int | None = None,
         on_error: Literal["raise"] = "raise",
         threads: int | None = None,
+        pairs: str | None = None,
     ) -> pa.Table: ...
 
     @overload
@@ -342,6 +343,7 @@ class Matcher:
         limit: int | None = None,
         on_error: Literal["collect"],
         threads: int | None = None,
+        pairs: str | None = None,
     ) -> tuple[pa.Table, list[Reject]]: ...
 
     @interruptible
@@ -353,6 +355,7 @@ class Matcher:
         limit: int | None = None,
         on_error: Literal["raise", "collect"] = "raise",
         threads: int | None = None,
+        pairs: str | None = None,
     ) -> pa.Table | tuple[pa.Table, list[Reject]]:
         """Match many events: an Arrow, pandas or Polars table, or an iterable of dicts.
 
@@ -366,12 +369,15 @@ class Matcher:
         from an iterable, and encoded, by the calling thread alone; rules that ask about documents, and "collect", have
         one thread.
 
+        `pairs`: the name of a column that holds attributes of each event with their values, as a map or as a list of
+        structs with two fields, for events that have few of many attributes. They are attributes as columns are.
+
         Each event is matched against the rules of one moment. That moment is the same for all events of a batch, unless
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
         many = self._threads(events, threads)
-        return self._matched(slices(events, many), tags, limit, on_error, many)
+        return self._matched(slices(events, many, _column(pairs)), tags, limit, on_error, many)
 
     @interruptible
     def match_stream(
@@ -491,9 +497,18 @@ class Matcher:
 
     @interruptible
     def top_batch(
-        self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None, threads: int | None = None
+        self,
+        events: Any,
+        k: int = 10,
+        *,
+        tags: Iterable[str] | None = None,
+        threads: int | None = None,
+        pairs: str | None = None,
     ) -> pa.Table:
-        """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
+        """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`.
+
+        `threads` and `pairs` are those of `match_batch`.
+        """
         wanted, most = None if tags is None else tag_names("tags", tags), whole_number("k", k)
 
         def answer(view: View, events: Any) -> list[tuple[I64, pa.Array, F64]]:
@@ -501,7 +516,7 @@ class Matcher:
 
         found: list[tuple[I64, pa.Array, F64]] = []
         many = self._threads(events, threads)
-        for first, best in self._answers(slices(events, many), answer, many):
+        for first, best in self._answers(slices(events, many, _column(pairs)), answer, many):
             found += ((number + first, ids, weight) for number, ids, weight in best)
         kind = self._type_of([ids for _, ids, _ in found])
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
@@ -683,6 +698,10 @@ class Matcher:
 
     def __reduce__(self) -> Any:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
+
+
+def _column(pairs: str | None) -> str | None:
+    return None if pairs is None else text("pairs", pairs, "the name of the column with attributes and values")
 
 
 def _encoded_here(sliced: Iterable[tuple[int, Any]], view: SegmentsView) -> Iterator[tuple[int, Any]]:

@@ -24,7 +24,7 @@ from eligo.compile.strings import Strings
 from eligo.errors import EventError
 
 NAMES = ("a", "b", "c", "d", "m", "s", "s.x", "s.y", "m.k", "m.q", "m.k.x", "s.x.z", "s.m.k", "s.m", "unused", "")
-KEYS = ("k", "q", "k.x", "é", "", "unknown", "x")
+KEYS = ("k", "q", "k.x", "é", "", "unknown", "x", "a", "b", "s.x")
 WORDS = ("", "x", "y", "é", "value", "a longer value of many words", "unknown", "ünknown", "\0", "𝄞")
 BAD = (b"\xff", b"ab\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"12345678\x80", b"\xf4\x90\x80\x80")
 INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
@@ -62,6 +62,10 @@ class Tables:
             kinds = self.random.sample((*PLAIN, pa.null(), pa.struct([("x", pa.int8())])), 3)
             fields = [pa.field(str(i), kind) for i, kind in enumerate(kinds)]
             return pa.union(fields, self.random.choice(("sparse", "dense")), type_codes=[5, 0, 2])
+        if chance < 0.76:
+            key = self.random.choice((pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())))
+            fields = [pa.field("name", key), pa.field("value", self.kind(3))]
+            return self.random.choice((pa.list_, pa.large_list))(pa.struct(fields))
         if chance < 0.82:
             return self.random.choice((pa.list_, pa.large_list))(self.kind(3))
         if chance < 0.92:
@@ -136,7 +140,7 @@ class Tables:
     def text(self) -> bytes:
         if self.random.random() < self.bad:
             return self.random.choice(BAD)
-        return self.random.choice(WORDS).encode()
+        return self.random.choice((*WORDS, *KEYS)).encode()
 
     def numbers(self, kind: pa.DataType, missing: list[bool]) -> pa.Array:
         types = pa.types
@@ -208,6 +212,13 @@ class Tables:
             return pa.RecordBatch.from_arrays(arrays, names)
         return pa.Table.from_arrays(columns, names)
 
+    def pairs(self, table: pa.Table | pa.RecordBatch) -> int:
+        """A column of maps, or of what is like a map, if there is one."""
+        types = pa.types
+        return next(
+            (i for i, kind in enumerate(table.schema.types) if types.is_map(kind) or types.is_large_list(kind)), -1
+        )
+
     def encoder(self) -> Encoder:
         names = self.random.sample(NAMES[:-1], self.random.choice((1, 5, len(NAMES) - 1)))
         special = {
@@ -263,15 +274,16 @@ def check(seed: int) -> bool:
     """Compares all rows of a table, and some of its slices. Returns whether kernels read all of its columns."""
     tables = Tables(seed)
     table, encoder = tables.table(), tables.encoder()
-    plan = Plan(table.schema, encoder)
+    pairs = tables.pairs(table) if tables.random.random() < 0.3 else -1
+    plan = Plan(table.schema, encoder, pairs)
     quick = Reader(Stretches(table, plan, copied=seed % 3 > 0), encoder)
-    readable = Reader(Stretches(table, Plan(table.schema, encoder, range(table.num_columns))), encoder)
+    readable = Reader(Stretches(table, Plan(table.schema, encoder, pairs, range(table.num_columns))), encoder)
     for _ in range(4):
         first = tables.random.randint(0, len(table))
         events = TableEvents(table).slice(first, tables.random.choice((0, 1, 7, 64, 100, 1000)))
         for some, start in ((TableEvents(table), 0), (events, first)):
             found, wanted = outcome(quick, start, some), outcome(readable, start, some)
-            if plan.pairs:
+            if plan.has_maps or pairs >= 0:
                 found, wanted = by_attribute(found), by_attribute(wanted)
             assert found == wanted, (seed, table.schema)
     return bool(plan.read) and not plan.slow

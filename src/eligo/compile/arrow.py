@@ -36,13 +36,13 @@ _NO_ROWS: I64 = np.zeros(0, np.int64)
 
 
 def read_columns(
-    table: pa.Table | pa.RecordBatch, numbers: Iterable[int], encoder: Encoder, buffer: EventBuffer
+    table: pa.Table | pa.RecordBatch, numbers: Iterable[int], encoder: Encoder, buffer: EventBuffer, pairs: int = -1
 ) -> list[list[Entries]]:
     """The entries of the columns of these numbers, of each column and its parts by themselves; strings whose bytes are
-    looked at go to the text table of the buffer.
+    looked at go to the text table of the buffer. `pairs` is the number of the column that holds pairs, if there is one.
     """
     seen: dict[str, list[I64]] = {}
-    columns = [_pieces(table.schema.field(i).name, table.column(i), encoder) for i in numbers]
+    columns = [_pieces(table.schema.field(i).name, table.column(i), encoder, i == pairs) for i in numbers]
     return [_entries(pieces, seen, encoder, buffer) for pieces in columns]
 
 
@@ -65,26 +65,35 @@ def _entries(todo: list[Piece], seen: dict[str, list[I64]], encoder: Encoder, bu
     return parts
 
 
-def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> list[Piece]:
-    """A column that rules could name, in as few arrays as Arrow can make of its chunks."""
-    if name not in encoder.metas and name not in encoder.paths:
+def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder, are_pairs: bool) -> list[Piece]:
+    """A column that rules could name, or the attributes in a column of pairs, in as few arrays as Arrow can make of its
+    chunks.
+    """
+    if not are_pairs and name not in encoder.metas and name not in encoder.paths:
         return []
     kind = _without_views(column.type)
     try:
         column = column if kind == column.type else column.cast(kind)
+        if not are_pairs:
+            return [(name, chunk, events) for chunk, events in _chunks(column)]
+        return [piece for chunk, events in _chunks(column) for piece in _pair_values(name, chunk, events, encoder)]
     except pa.ArrowException as error:
-        raise ColumnError(f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}") from None
+        what = "column" if are_pairs else "attribute"
+        raise ColumnError(f"{what} {name!r} cannot be read from Arrow type {column.type}: {error}") from None
+
+
+def _chunks(column: pa.Array | pa.ChunkedArray) -> list[tuple[pa.Array, I64 | None]]:
+    """The arrays of a column, and the rows that their values are in; None if these are all rows."""
     if not isinstance(column, pa.ChunkedArray):
-        return [(name, column, None)]
+        return [(column, None)]
     if column.num_chunks <= 1:
-        return [(name, chunk, None) for chunk in column.chunks]
+        return [(chunk, None) for chunk in column.chunks]
     try:
-        return [(name, pa.concat_arrays(column.chunks), None)]
+        return [(pa.concat_arrays(column.chunks), None)]
     except pa.ArrowException:  # dictionaries that differ, for some types
         ends = np.cumsum([len(chunk) for chunk in column.chunks])
         return [
-            (name, chunk, np.arange(end - len(chunk), end))
-            for chunk, end in zip(column.chunks, ends.tolist(), strict=True)
+            (chunk, np.arange(end - len(chunk), end)) for chunk, end in zip(column.chunks, ends.tolist(), strict=True)
         ]
 
 
@@ -126,24 +135,56 @@ def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) ->
 def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
     """A map from names to values: one attribute, or path to some, for each key that rules name."""
     kind = column.type.key_type
-    if not _is_string(kind.value_type if pa.types.is_dictionary(kind) else kind):
+    if not _is_key(kind):
         raise ColumnError(f"attribute {name!r} is a map with keys of Arrow type {kind}; only strings name attributes")
-    parents, pairs = _items(column.cast(pa.list_(pa.struct([("key", kind), ("value", column.type.item_type)]))))
+    return _values_by_key(name, f"{name}.", _pair_lists(column), events, encoder)
+
+
+def _pair_values(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
+    """Maps from attributes to values, or lists of pairs of both: each attribute, or path to some, that rules name."""
+    types, kind = pa.types, column.type
+    if types.is_map(kind):
+        column = _pair_lists(column)
+    inner = column.type.value_type if types.is_list(column.type) or types.is_large_list(column.type) else pa.null()
+    if not (types.is_struct(inner) and inner.num_fields == 2 and _is_key(inner.field(0).type)):
+        raise ColumnError(
+            f"column {name!r} holds values of Arrow type {kind}; pairs are a map from strings to values, or a list of "
+            "structs with two fields, of which the first is a string"
+        )
+    return _values_by_key(name, "", column, events, encoder)
+
+
+def _is_key(kind: pa.DataType) -> bool:
+    return _is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+
+def _pair_lists(column: pa.Array) -> pa.Array:
+    """Maps as lists of structs."""
+    return column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
+
+
+def _values_by_key(name: str, prefix: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
+    """Lists of pairs: the values of each key that rules name, behind a prefix."""
+    parents, pairs = _items(column)
     if events is not None:
         parents = events[parents]
     keys, values = pairs.flatten()
-    keys = _decoded(keys).cast(pa.large_string())
+    keys, values = _decoded(keys).cast(pa.large_string()), _decoded(values)
     wrong = invalid_texts(keys)
     if len(wrong):
         raise _no_text(name, parents[wrong], "a key")
     keys = keys.dictionary_encode()
-    numbers = numpy_of(keys.indices)
+    numbers, valid = numpy_of(keys.indices), _valid(keys)
+    if valid is not None:
+        numbers = np.where(valid, numbers, -1)
+    order = np.argsort(numbers, kind="stable")
+    bounds = np.searchsorted(numbers[order], np.arange(len(keys.dictionary) + 1)).tolist()
     pieces: list[Piece] = []
     for number, key in enumerate(keys.dictionary.to_pylist()):
-        path = f"{name}.{key}"
+        path = prefix + key
         if path in encoder.metas or path in encoder.paths:
-            chosen = np.nonzero(numbers == number)[0]
-            pieces.append((path, _decoded(values).take(arrow_of(chosen)), parents[chosen]))
+            chosen = order[bounds[number] : bounds[number + 1]]
+            pieces.append((path, values.take(arrow_of(chosen)), parents[chosen]))
     return pieces
 
 

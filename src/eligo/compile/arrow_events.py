@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from eligo.arrow import arrow_of
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
 class _Whole:
     """What slices of one table share: the table, what is known of its memory, and readers that no thread has."""
 
-    def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
-        self.table = table
+    def __init__(self, table: pa.Table | pa.RecordBatch, pairs: str | None) -> None:
+        self.table, self.pairs = table, pairs
+        self._number = -1 if pairs is None else _number(table, pairs)
         self.stretches: Stretches | None = None
         self.readers: list[Reader] = []
 
@@ -32,17 +36,24 @@ class _Whole:
             reader = self.readers.pop()
             if reader.is_for(encoder):
                 return reader
-        plan, stretches = plan_for(self.table.schema, encoder), self.stretches
+        plan, stretches = plan_for(self.table.schema, encoder, self._number), self.stretches
         if stretches is None or stretches.plan is not plan:
             stretches = self.stretches = Stretches(self.table, plan)
         return Reader(stretches, encoder)
 
 
-class TableEvents:
-    """Some of the rows of a table."""
+def _number(table: pa.Table | pa.RecordBatch, name: str) -> int:
+    numbers: list[int] = table.schema.get_all_field_indices(name)
+    if len(numbers) != 1:
+        raise EventError(f"pairs={name!r}: the table of events has {len(numbers) or 'no'} columns of this name")
+    return numbers[0]
 
-    def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
-        self._whole, self._first, self._count = _Whole(table), 0, len(table)
+
+class TableEvents:
+    """Some of the rows of a table. `pairs`: the name of a column with attributes and values of each row."""
+
+    def __init__(self, table: pa.Table | pa.RecordBatch, pairs: str | None = None) -> None:
+        self._whole, self._first, self._count = _Whole(table, pairs), 0, len(table)
 
     def __len__(self) -> int:
         return self._count
@@ -60,6 +71,25 @@ class TableEvents:
         """The rows as a table of their own."""
         return self._whole.table.slice(self._first, self._count)
 
+    def filtered(self, kept: NDArray[np.bool_]) -> TableEvents:
+        """Those of them that are to be kept."""
+        return TableEvents(self.table.filter(arrow_of(kept)), self._whole.pairs)
+
+    def given(self) -> pa.Table | pa.RecordBatch | list[dict[str, Any]]:
+        """The rows as a table or, where some of their attributes are in pairs, as dicts."""
+        column = self._whole.pairs
+        if column is None:
+            return self.table
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        for row in rows:
+            found: dict[str, list[Any]] = {}
+            for pair in row.pop(column) or ():
+                name, value = pair.values() if isinstance(pair, dict) else pair or (None, None)
+                if name is not None and value is not None:
+                    found.setdefault(name, []).append(value)
+            row.update({name: values if len(values) > 1 else values[0] for name, values in found.items()})
+        return rows
+
     def encode(self, encoder: Encoder, buffer: EventBuffer) -> None:
         """Put all the rows into an empty buffer."""
         reader = self._whole.reader(encoder)
@@ -70,5 +100,5 @@ class TableEvents:
             if fewer is None:
                 raise
             buffer.clear()
-            _Whole(self.table).reader(fewer).encode(0, self, buffer)
+            _Whole(self.table, self._whole.pairs).reader(fewer).encode(0, self, buffer)
         self._whole.readers.append(reader)

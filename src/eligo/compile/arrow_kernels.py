@@ -26,7 +26,7 @@ A column of the plan (`arrow_events.py`) reads a node in one of four modes:
 
     SCALAR    one value a row
     ITEMS     the items of a list, several values of one attribute
-    PAIRS     a map: of each pair the key names the attribute, and the value is read from another node
+    PAIRS     a map, or a list of pairs: the key names the attribute, and the value is read from another node
     PART      entries that were made the readable way (`arrow.py`), sorted by row
 
 Events are encoded in two passes: `count` says how many entries each row has, `fill` writes them. Both ask the same
@@ -425,10 +425,14 @@ def locate_pairs(nodes, starts, columns, first, stop, places):
 
 
 @kernel
-def count(nodes, starts, columns, names, first, stop, part_rows, places, pairs, seen, clock, counts, odd):
+def count(
+    nodes, starts, columns, names, first, stop, part_rows, places, pairs, seen, clock, counts, last, repeats, odd
+):
     """Adds to counts[i + 1] the entries of row first + i, and writes to `pairs` the number of each pair's name, or
-    NO_PAIR if the pair makes no entry. Marks columns that are odd. Returns how many strings have their bytes looked at,
-    how many bytes these are, and the clock, which tells the pairs of one row in `seen` from those of all others.
+    NO_PAIR if the pair makes no entry; to last[i], if there is such, how many entries the last column makes; and to
+    repeats[i] whether a map gives an attribute several values. Marks columns that are odd. Returns how many strings
+    have their bytes looked at, how many bytes these are, and the clock, which tells the pairs of one row in `seen` from
+    those of all others.
     """
     texts, size = np.int64(0), np.int64(0)
     for row in part_rows:
@@ -474,9 +478,12 @@ def count(nodes, starts, columns, names, first, stop, part_rows, places, pairs, 
                             pairs[place + j] = number if there else np.int64(NO_PAIR)
                             if there:
                                 attribute = int64_at(int64_at(table, METAS_AT), number) >> 8
-                                has_text = int64_at(int64_at(table, SPECIALS_AT), number) & (TEXT | PATTERN) != 0
+                                special = int64_at(int64_at(table, SPECIALS_AT), number)
+                                has_text = special & (TEXT | PATTERN) != 0
                                 if seen[attribute] == clock:
-                                    odd[c] = 1
+                                    repeats[i - first] = 1
+                                    if special & SEVERAL == 0:
+                                        odd[c] = 1
                                 seen[attribute] = clock
                         if there:
                             found += 1
@@ -490,6 +497,8 @@ def count(nodes, starts, columns, names, first, stop, part_rows, places, pairs, 
                         if special & SEVERAL == 0:
                             odd[c] = 1
                     counts[i - first + 1] += found
+                    if mode == PAIRS and len(last) and c == len(columns) - 1:
+                        last[i - first] = found
         if everywhere:
             for row in range(low, high):
                 counts[row - first + 1] += everywhere
@@ -582,10 +591,37 @@ def fill_strings(node, strings, known, meta, start, first, upper, lower, cursor,
     return is_sure
 
 
+@inline
+def sort_by_attribute(metas, keys, low, high):
+    """Puts the entries of one attribute next to each other, in the order that they have."""
+    for i in range(low + 1, high):
+        meta, key, at = metas[i], keys[i], i
+        while at > low and metas[at - 1] >> 8 > meta >> 8:
+            metas[at], keys[at] = metas[at - 1], keys[at - 1]
+            at -= 1
+        metas[at], keys[at] = meta, key
+
+
+@kernel
+def are_given_twice(offsets, metas, last, seen, clock):
+    """Whether a row has entries of an attribute among its last ones, as many as `last` says, and before; and the clock,
+    which tells rows apart in `seen`.
+    """
+    for i in range(len(offsets) - 1):
+        clock += 1
+        middle = offsets[i + 1] - last[i]
+        for j in range(offsets[i], middle):
+            seen[metas[j] >> 8] = clock
+        for j in range(middle, offsets[i + 1]):
+            if seen[metas[j] >> 8] == clock:
+                return True, clock
+    return False, clock
+
+
 @kernel
 def fill(
     nodes, starts, columns, names, strings, known, first, stop, part_rows, part_metas, part_keys, part_offsets,
-    places, pairs, cursor, e, texts, text_end, odd,
+    places, pairs, repeats, cursor, e, texts, text_end, odd,
 ):  # fmt: skip
     """Writes the entries of some rows where `cursor` says, and their strings behind `texts`. Marks columns that are
     odd: what is written is of no use then. Returns the ends of the text table.
@@ -673,5 +709,7 @@ def fill(
                         if mode == ITEMS and at == cursor[i - first]:
                             metas[at], keys[at] = meta + codes.NO_VALUE, 0
                             at += 1
+                        if mode == PAIRS and repeats[i - first]:
+                            sort_by_attribute(metas, keys, cursor[i - first], at)
                         cursor[i - first] = at
     return texts, text_end

@@ -52,14 +52,20 @@ class _SlowError(Exception):
 class Plan:
     """How the columns of a schema are read for an encoder; slow ones have a row of `columns` as a part.
 
-    `numbers` has the number in the table of each column's own column, `read` those that nodes are gathered from.
+    `numbers` has the number in the table of each column's own column, `read` those that nodes are gathered from. A
+    column of *pairs* gives attributes by their names, as columns do; whether an event has one by both is seen when it
+    is read.
     """
 
-    def __init__(self, schema: pa.Schema, encoder: Encoder, slow: Iterable[int] = ()) -> None:
-        """`slow`: columns that are slow whatever they are."""
-        self.schema, self.attributes, self._encoder = schema, len(encoder.metas), encoder
+    def __init__(self, schema: pa.Schema, encoder: Encoder, pairs: int = -1, slow: Iterable[int] = ()) -> None:
+        """`pairs`: the number of the column that holds pairs, which comes last; `slow`: columns that are slow whatever
+        they are.
+        """
+        self.schema, self.attributes, self.pairs, self._encoder = schema, len(encoder.metas), pairs, encoder
         metas, paths = encoder.metas, encoder.paths
-        named = [(i, name) for i, name in enumerate(schema.names) if name in metas or name in paths]
+        named = [(i, name) for i, name in enumerate(schema.names) if i != pairs and (name in metas or name in paths)]
+        if pairs >= 0:
+            named.append((pairs, schema.field(pairs).name))
         self.slow = {i for i, _ in named}.intersection(slow)
         known = -1
         while len(self.slow) != known:  # once, if no column is slow; else until it is known which are
@@ -74,7 +80,7 @@ class Plan:
         self.paths = np.array(self._paths, np.int64).reshape(-1, 5)
         self.branches = np.array(self._branches, np.int64).reshape(-1, kernels.BRANCHES)
         self.names = np.array(self._names, np.int64).reshape(-1, 7)
-        self.pairs = bool((self.columns[:, kernels.COLUMN_MODE] == kernels.PAIRS).any())
+        self.has_maps = bool((self.columns[:, kernels.COLUMN_MODE] == kernels.PAIRS).any())
 
     def with_parts(self, slow: set[int]) -> tuple[I64, I64]:
         """The columns, with one part, numbered in turn, for each column of the table that is to be read the readable
@@ -109,14 +115,16 @@ class Plan:
         before = len(self._columns)
         if i not in self.slow:
             try:
-                self._add(i, name, schema.field(i).type, -1, len(self.read))
+                add = self._add_pairs if i == self.pairs else self._add
+                add(i, name, schema.field(i).type, -1, len(self.read))
                 self.read.append(i)
                 return
             except _SlowError:
                 self.slow.add(i)
                 del self._columns[before:], self._numbers[before:]
-        self._give(i, name)
-        self._open(i, name)
+        if i != self.pairs:
+            self._give(i, name)
+            self._open(i, name)
         self._column(i, 0, kernels.PART, 0, 0)
 
     def _add(self, i: int, name: str, kind: pa.DataType, parent: int, place: int) -> None:
@@ -144,15 +152,33 @@ class Plan:
                     self._add(i, path, field.type, node, k)
         elif is_path and types.is_map(kind):
             self._open(i, name)
-            pairs = self._node(kernels.OBJECT, node, 0)
-            if types.is_struct(kind.item_type) or types.is_map(kind.item_type):
-                raise _SlowError
-            key, value = self._value(kind.key_type, pairs, 0), self._value(kind.item_type, pairs, 1)
-            text = kind.key_type.value_type if types.is_dictionary(kind.key_type) else kind.key_type
-            if not (types.is_string(text) or types.is_large_string(text)):
-                raise _SlowError
-            self._paths[node][kernels.PATH_CHILD], self._paths[node][kernels.PATH_OTHER] = key, value
-            self._column(i, node, kernels.PAIRS, 0, 0, self._names_within(name))
+            self._add_keys(i, f"{name}.", kind.key_type, kind.item_type, node)
+
+    def _add_pairs(self, i: int, name: str, kind: pa.DataType, parent: int, place: int) -> None:
+        """A column of maps from attributes to values, or of lists of pairs of both."""
+        types = pa.types
+        if types.is_map(kind):
+            node = self._node(kernels.MAP, parent, place)
+            self._add_keys(i, "", kind.key_type, kind.item_type, node)
+            return
+        is_list = types.is_list(kind) or types.is_large_list(kind)
+        if not (is_list and types.is_struct(kind.value_type) and kind.value_type.num_fields == 2):
+            raise _SlowError
+        node = self._node(kernels.LIST if types.is_list(kind) else kernels.LARGE_LIST, parent, place)
+        key, value = kind.value_type
+        self._add_keys(i, "", key.type, value.type, node)
+
+    def _add_keys(self, i: int, prefix: str, key_type: pa.DataType, value_type: pa.DataType, node: int) -> None:
+        """The keys and values of a map: what the keys name has a prefix in rules."""
+        types = pa.types
+        text = key_type.value_type if types.is_dictionary(key_type) else key_type
+        is_text = types.is_string(text) or types.is_large_string(text)
+        if not is_text or types.is_struct(value_type) or types.is_map(value_type):
+            raise _SlowError
+        pairs = self._node(kernels.OBJECT, node, 0)
+        self._paths[node][kernels.PATH_CHILD] = self._value(key_type, pairs, 0)
+        self._paths[node][kernels.PATH_OTHER] = self._value(value_type, pairs, 1)
+        self._column(i, node, kernels.PAIRS, 0, 0, self._names_behind(prefix))
 
     def _value(self, kind: pa.DataType, parent: int, place: int) -> int:
         """The node of plain values, of a dictionary of these, of a union of them, or of objects."""
@@ -184,9 +210,9 @@ class Plan:
         self._columns.append((node, mode, meta, special, names))
         self._numbers.append(i)
 
-    def _names_within(self, name: str) -> int:
+    def _names_behind(self, prefix: str) -> int:
         """The names that rules have for the keys of a map, as kernels look them up; the number of this table."""
-        prefix, encoder = f"{name}.", self._encoder
+        encoder = self._encoder
         raw, metas, special = bytearray(), list[int](), list[int]()
         ends = [0]
         for other, meta in list(encoder.metas.items()):
@@ -250,9 +276,10 @@ def addresses(arrays: Iterable[NDArray[Any]]) -> list[int]:
     return [array.__array_interface__["data"][0] for array in arrays]
 
 
-def plan_for(schema: pa.Schema, encoder: Encoder) -> Plan:
+def plan_for(schema: pa.Schema, encoder: Encoder, pairs: int = -1) -> Plan:
     """How a table is read; the same as the last time, if the tables of a stream are alike."""
     plan: Plan | None = encoder.table_plan
-    if plan is None or plan.attributes != len(encoder.metas) or not plan.schema.equals(schema):
-        plan = encoder.table_plan = Plan(schema, encoder)
+    is_known = plan is not None and plan.attributes == len(encoder.metas) and plan.pairs == pairs
+    if plan is None or not is_known or not plan.schema.equals(schema):
+        plan = encoder.table_plan = Plan(schema, encoder, pairs)
     return plan

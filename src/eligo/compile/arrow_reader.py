@@ -80,15 +80,16 @@ def _batches(whole: pa.Table | pa.RecordBatch, numbers: list[int], copied: bool)
     """
     if not numbers:
         return []
-    if isinstance(whole, pa.RecordBatch):
-        return [whole if len(numbers) == whole.num_columns else whole.select(numbers)]
+    some = whole if numbers == [*range(whole.num_columns)] else whole.select(numbers)
+    if isinstance(some, pa.RecordBatch):
+        return [some]
 
     def are_short(count: int) -> bool:
-        return not copied and count > 1 and count * _SHORT > len(whole)
+        return not copied and count > 1 and count * _SHORT > len(some)
 
-    if are_short(whole.column(numbers[0]).num_chunks):
+    if are_short(some.column(0).num_chunks):
         return None
-    batches: list[pa.RecordBatch] = (whole if len(numbers) == whole.num_columns else whole.select(numbers)).to_batches()
+    batches: list[pa.RecordBatch] = some.to_batches()
     return None if are_short(len(batches)) else batches
 
 
@@ -98,7 +99,7 @@ class Reader:
     def __init__(self, stretches: Stretches, encoder: Encoder) -> None:
         self._stretches, self._plan, self._encoder = stretches, stretches.plan, encoder
         self._known = np.zeros(2 * stretches.known, np.int64)
-        self._seen, self._clock = np.zeros(len(encoder.attributes) if self._plan.pairs else 0, np.int64), 0
+        self._seen, self._clock = np.zeros(len(encoder.attributes), np.int64), 0
         self._look_up()
 
     def _look_up(self) -> None:
@@ -127,26 +128,39 @@ class Reader:
                 slow = slow | odd
                 buffer.clear()
         except EventError:  # but a column before the one that is wrong may be odd, and wrong
-            read_columns(events.table, np.unique(self._plan.numbers).tolist(), self._encoder, buffer)
+            self._read(events, set(self._plan.numbers.tolist()), buffer)
             raise
         return None
+
+    def _read(self, events: TableEvents, slow: set[int], buffer: EventBuffer) -> list[list[Entries]]:
+        """The entries of columns, read the readable way, in the order of the plan."""
+        pairs = self._plan.pairs
+        if not slow:
+            return []
+        found = read_columns(events.table, sorted(slow), self._encoder, buffer, pairs)
+        if pairs in slow:
+            found.append(found.pop(sorted(slow).index(pairs)))
+        return found
 
     def _encode(self, first: int, events: TableEvents, buffer: EventBuffer, slow: set[int]) -> set[int]:
         """Put rows into an empty buffer. Returns the numbers of columns that are odd, so that it was in vain."""
         plan, stop = self._plan, first + len(events)
         columns, numbers = plan.with_parts(slow)
         nodes, starts = self._stretches.between(first, stop)
-        part_offsets, part_rows, part_metas, part_keys = _parts(
-            read_columns(events.table, sorted(slow), self._encoder, buffer) if slow else []
-        )
-        places = np.zeros((len(nodes), len(columns)) if plan.pairs else (0, 0), np.int64)
+        part_offsets, part_rows, part_metas, part_keys = _parts(self._read(events, slow, buffer))
+        places = np.zeros((len(nodes), len(columns)) if plan.has_maps else (0, 0), np.int64)
         pairs = _NO_INTEGERS
-        if plan.pairs:
+        if plan.has_maps:
             pairs = room(int(kernels.locate_pairs(nodes, starts, columns, first, stop, places)))
         counts, odd = np.zeros(len(events) + 1, np.int64), np.zeros(len(columns), np.uint8)
+        last, repeats = np.zeros(len(events), np.int64), np.zeros(len(events), np.uint8)
+        if plan.pairs < 0:
+            last = _NO_INTEGERS
+        elif plan.pairs in slow:
+            last[:] = np.bincount(part_rows[part_offsets[-2] :], minlength=len(events))
         texts, size, self._clock = kernels.count(
             nodes, starts, columns, plan.names, first, stop, part_rows, places, pairs, self._seen,
-            self._clock, counts, odd,
+            self._clock, counts, last, repeats, odd,
         )  # fmt: skip
         if not odd.any():
             widest = int(counts.max())
@@ -156,13 +170,21 @@ class Reader:
                 buffer.make_text_room(buffer.texts + texts, buffer.text_end + size)
             buffer.replace(offsets, room(total), room(total), widest)
             buffer.texts, buffer.text_end = kernels.fill(
-                nodes, starts, columns, plan.names, self._strings, self._known, first, stop, part_rows,
-                part_metas, part_keys, part_offsets, places, pairs, offsets[:-1].copy(), buffer.handle, buffer.texts,
+                nodes, starts, columns, plan.names, self._strings, self._known, first, stop, part_rows, part_metas,
+                part_keys, part_offsets, places, pairs, repeats, offsets[:-1].copy(), buffer.handle, buffer.texts,
                 buffer.text_end, odd,
             )  # fmt: skip
             if not odd.any():
-                return set()
+                return set() if plan.pairs < 0 else self._given_twice(slow, last, buffer)
         return set(numbers[odd != 0].tolist())
+
+    def _given_twice(self, slow: set[int], last: I64, buffer: EventBuffer) -> set[int]:
+        """All columns, if an event has an attribute both by a column and by pairs, which come last."""
+        every = set(self._plan.numbers.tolist())
+        if slow == every:
+            return set()
+        twice, self._clock = kernels.are_given_twice(buffer.offsets, buffer.meta, last, self._seen, self._clock)
+        return every if twice else set()
 
 
 def _parts(columns: list[list[Entries]]) -> tuple[I64, I64, I64, I64]:

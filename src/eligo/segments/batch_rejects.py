@@ -43,7 +43,7 @@ def matched_or_rejected(
                 if isinstance(left, TableEvents):
                     good = np.ones(len(left), np.bool_)
                     good[rows] = False
-                    numbers, left = numbers[good], TableEvents(left.table.filter(arrow_of(good)))
+                    numbers, left = numbers[good], left.filtered(good)
                 else:  # all before the one that is named can be used
                     found = _batch(view, between(left, 0, rows[0]), wanted, limit, numbers, rejects)
                     yield from ((numbers[number], ids) for number, ids in found)

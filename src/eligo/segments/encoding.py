@@ -41,11 +41,15 @@ def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, Events,
         yield first, part, encoded(part, encoder, first, buffer)
 
 
-def slices(events: Any, threads: int = 1) -> Iterator[tuple[int, Events]]:
-    """The events as they come, some at a time, and the number of the first of each slice; for so many threads."""
+def slices(events: Any, threads: int = 1, pairs: str | None = None) -> Iterator[tuple[int, Events]]:
+    """The events as they come, some at a time, and the number of the first of each slice; for so many threads. `pairs`
+    is the name of a table's column that holds attributes and values.
+    """
     found = events if isinstance(events, JsonEvents | TableEvents) else as_events(events)
     if isinstance(found, pa.Table | pa.RecordBatch):
-        found = TableEvents(found)
+        found = TableEvents(found, pairs)
+    elif pairs is not None:
+        raise EventError(f"pairs={pairs!r} is a column: the events have to be a table, not {type(events).__name__}")
     if isinstance(found, JsonEvents | TableEvents):
         # So many that each thread has some, but no fewer than a block of events.
         size = max(_BLOCK, min(_SLICE, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
@@ -68,7 +72,7 @@ def between(events: Events, first: int, stop: int | None = None) -> Events:
 
 def as_given(events: Events) -> Any:
     """The events as whoever reads their values wants them: a table as such."""
-    return events.table if isinstance(events, TableEvents) else events
+    return events.given() if isinstance(events, TableEvents) else events
 
 
 def encoded(part: Events, encoder: Encoder, first: int, buffer: EventBuffer | None = None) -> EventBuffer:
