@@ -56,9 +56,7 @@ class Tables:
             return self.random.choice(PLAIN)
         if chance < 0.68:
             return pa.dictionary(self.random.choice(INTEGERS), self.random.choice(PLAIN))
-        if (
-            chance < 0.74 and depth != 1 and depth != 2
-        ):  # Arrow aborts when a struct with nulls that has a union is flattened
+        if chance < 0.74:
             kinds = self.random.sample((*PLAIN, pa.null(), pa.struct([("x", pa.int8())])), 3)
             fields = [pa.field(str(i), kind) for i, kind in enumerate(kinds)]
             return pa.union(fields, self.random.choice(("sparse", "dense")), type_codes=[5, 0, 2])

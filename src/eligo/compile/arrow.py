@@ -123,11 +123,19 @@ def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) ->
         return []
     if is_map:
         return _map_values(name, column, events, encoder)
-    fields = [f"{name}.{column.type.field(i).name}" for i in range(column.type.num_fields)]
-    # flatten() puts the struct's own nulls into its fields.
+    fields = list(column.type)
+    if any(pa.types.is_union(field.type) for field in fields):
+        # A union cannot be given the struct's nulls, and Arrow ends the process when it is asked to.
+        if column.null_count:
+            present = np.flatnonzero(numpy_of(column.is_valid()))
+            column, events = column.take(arrow_of(present)), present if events is None else events[present]
+        parts = [column.field(i) for i in range(len(fields))]
+    else:
+        parts = column.flatten()  # which puts the struct's own nulls into its fields
+    paths = [f"{name}.{field.name}" for field in fields]
     return [
         (path, part, events)
-        for path, part in zip(fields, column.flatten(), strict=True)
+        for path, part in zip(paths, parts, strict=True)
         if path in encoder.metas or path in encoder.paths
     ]
 
@@ -168,8 +176,10 @@ def _values_by_key(name: str, prefix: str, column: pa.Array, events: I64 | None,
     parents, pairs = _items(column)
     if events is not None:
         parents = events[parents]
-    keys, values = pairs.flatten()
-    keys, values = _decoded(keys).cast(pa.large_string()), _decoded(values)
+    if pairs.null_count:
+        present = np.flatnonzero(numpy_of(pairs.is_valid()))
+        parents, pairs = parents[present], pairs.take(arrow_of(present))
+    keys, values = _decoded(pairs.field(0)).cast(pa.large_string()), _decoded(pairs.field(1))
     wrong = invalid_texts(keys)
     if len(wrong):
         raise _no_text(name, parents[wrong], "a key")
