@@ -29,11 +29,11 @@ WORDS = ("", "x", "y", "é", "value", "a longer value of many words", "unknown",
 BAD = (b"\xff", b"ab\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"12345678\x80", b"\xf4\x90\x80\x80")
 INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 PLAIN = (
-    *INTEGERS, pa.float32(), pa.float64(), pa.bool_(), pa.string(), pa.large_string(), pa.date32(), pa.date64(),
+    *INTEGERS, pa.float32(), pa.float64(), pa.bool_(), pa.string(), pa.large_string(), pa.string_view(), pa.date32(), pa.date64(),
     *(pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC")),
 )  # fmt: skip
 ODD = (
-    pa.float16(), pa.decimal128(20, 3), pa.binary(), pa.string_view(), pa.time64("us"), pa.duration("s"), pa.null(),
+    pa.float16(), pa.decimal128(20, 3), pa.binary(), pa.time64("us"), pa.duration("s"), pa.null(),
     pa.list_(pa.list_(pa.int8())), pa.list_(pa.int64(), 2), pa.map_(pa.int32(), pa.int32()),
     pa.map_(pa.string(), pa.struct([("x", pa.int64())])), pa.list_(pa.struct([("x", pa.int8())])),
 )  # fmt: skip
@@ -109,6 +109,8 @@ class Tables:
             offsets = pa.array(np.cumsum([0, *lengths]), pa.int32() if types.is_list(kind) else pa.int64())
             of = pa.ListArray if types.is_list(kind) else pa.LargeListArray
             return of.from_arrays(offsets, self.array(kind.value_type, sum(lengths)), type=kind, mask=mask)
+        if kind == pa.string_view() and self.bad:
+            return pa.array([None if gone else self.text() for gone in missing], pa.binary_view()).view(kind)
         if types.is_string(kind) or types.is_large_string(kind):
             raw = [None if gone else self.text() for gone in missing]
             binary = pa.array(raw, pa.binary() if types.is_string(kind) else pa.large_binary())

@@ -9,8 +9,8 @@ for every array that is read, so that nothing else of Arrow's is looked at for a
 
     KIND      how values are read; NOTHING where all are null in this stretch
     VALIDITY  address of the bits that say which values are not null; 0 if all are not
-    VALUES    address of values, offsets, indices, or type ids
-    DATA      address of a string's bytes, or of a union's offsets
+    VALUES    address of values, offsets, views, indices, or type ids
+    DATA      address of strings' bytes, or of a union's offsets; of views the place of the addresses of buffers
     OFFSET    row i of the stretch, or item i of the lists that it is in, is value OFFSET + i
     LENGTH    how many values the array has; only a dictionary is asked
     PARENT    the node of the struct that this is a field of, whose nulls are nulls here; else 0
@@ -63,8 +63,8 @@ from eligo.jit import (
 NOTHING: Final = 0
 INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64 = range(1, 9)
 FLOAT32, FLOAT64, BOOLEAN, SECONDS, MILLISECONDS, MICROSECONDS, NANOSECONDS, DATE32, DATE64 = range(9, 18)
-STRING, LARGE_STRING = range(18, 20)
-OBJECT, DICTIONARY, SPARSE_UNION, DENSE_UNION, LIST, LARGE_LIST, MAP = range(20, 27)
+STRING, LARGE_STRING, STRING_VIEW = range(18, 21)
+OBJECT, DICTIONARY, SPARSE_UNION, DENSE_UNION, LIST, LARGE_LIST, MAP = range(21, 28)
 
 KIND, VALIDITY, VALUES, DATA, OFFSET, LENGTH, PARENT, CHILD, OTHER, KNOWN, SURE = range(11)
 FIELDS: Final = 11  # of a node
@@ -114,6 +114,8 @@ def gather(batch, paths, branches, nodes, before, known):
         nodes[n, VALIDITY] = int64_at(buffers, 0) if not is_union and count > 0 and nulls != 0 else 0
         nodes[n, VALUES] = int64_at(buffers, at) if count > at else 0
         nodes[n, DATA] = int64_at(buffers, at + 1) if count > at + 1 else 0
+        if kind == STRING_VIEW:
+            nodes[n, DATA] = buffers + 16
         if parent < 0:
             offset += int64_at(batch, 2)
         elif above in (OBJECT, SPARSE_UNION):  # whose parts are not cut as they are
@@ -211,19 +213,29 @@ def is_there(node, i):
 
 
 @inline
-def text_span(node, i):
-    """Where string i of a node of strings begins and ends in its DATA."""
-    values, at = int64_at(node, VALUES), int64_at(node, OFFSET) + i
-    if int64_at(node, KIND) == STRING:
-        return np.int64(int32_at(values, at)), np.int64(int32_at(values, at + 1))
-    return np.int64(word_at(values, 8 * at)), np.int64(word_at(values, 8 * at + 8))
+def text_at(node, i):
+    """String i of a node of strings: the address of its bytes, and of the one behind the last."""
+    kind, values, at = int64_at(node, KIND), int64_at(node, VALUES), int64_at(node, OFFSET) + i
+    if kind == STRING_VIEW:
+        # Of 16 bytes the first four are the length; a string of up to 12 stands behind it, others have their number of
+        # a buffer and their place in it at the end.
+        view = values + 16 * at
+        length = np.int64(int32_at(view, 0))
+        begin = view + 4
+        if length > 12:
+            begin = int64_at(int64_at(node, DATA), np.int64(int32_at(view, 2))) + np.int64(int32_at(view, 3))
+        return begin, begin + length
+    data = int64_at(node, DATA)
+    if kind == STRING:
+        return data + np.int64(int32_at(values, at)), data + np.int64(int32_at(values, at + 1))
+    return data + np.int64(word_at(values, 8 * at)), data + np.int64(word_at(values, 8 * at + 8))
 
 
 @inline
 def text_number(strings, node, i):
     """The number of a string among others, -1 if it has none, and whether it is UTF-8."""
-    begin, end = text_span(node, i)
-    data = int64_at(node, DATA)
+    data, end = text_at(node, i)
+    begin, end = np.int64(0), end - data
     number = np.int64(
         find_at(
             int64_at(strings, DATA_AT), int64_at(strings, BEGIN_AT), int64_at(strings, END_AT),
@@ -290,7 +302,7 @@ def measure(kind):
 def plain_value(strings, node, i):
     """Code and key of a value that is there, of a node of plain values."""
     kind = int64_at(node, KIND)
-    if kind in (STRING, LARGE_STRING):
+    if STRING <= kind <= STRING_VIEW:
         number, is_text = text_number(strings, node, i)
         return np.int64(codes.STRING if is_text else UNSURE), number
     if kind in (OBJECT, MAP):
@@ -326,10 +338,9 @@ def value_at(strings, known, node, i):
 def text_size(node, i):
     """The bytes of a value that is there, if it is a string; else -1."""
     node, i = resolved(node, i)
-    kind = int64_at(node, KIND)
-    if i == UNSURE or (kind != STRING and kind != LARGE_STRING):
+    if i == UNSURE or not STRING <= int64_at(node, KIND) <= STRING_VIEW:
         return np.int64(-1)
-    begin, end = text_span(node, i)
+    begin, end = text_at(node, i)
     return end - begin
 
 
@@ -665,7 +676,7 @@ def fill(
                         if not fill_numbers(node, meta, start, first, upper, lower, cursor, metas, keys):
                             odd[c] = 1
                         continue
-                    is_text = kind in (STRING, LARGE_STRING, DICTIONARY)
+                    is_text = STRING <= kind <= STRING_VIEW or kind == DICTIONARY
                     if is_text and special & (TEXT | PATTERN) == 0 and int64_at(node, SURE) != 0:
                         if not fill_strings(
                             node, strings_at, known_at, meta, start, first, upper, lower, cursor, metas, keys
@@ -696,10 +707,10 @@ def fill(
                                 odd[c] = 1
                             elif code == codes.STRING and special & (TEXT | PATTERN) != 0:
                                 source, t = resolved(values, j)
-                                from_, to = text_span(source, t)
+                                data, behind_data = text_at(source, t)
                                 text_numbers[texts], text_low[texts] = key, text_end
-                                for k in range(from_, to):
-                                    text[text_end] = byte_at(int64_at(source, DATA), k)
+                                for k in range(behind_data - data):
+                                    text[text_end] = byte_at(data, k)
                                     text_end += 1
                                 text_high[texts] = text_end
                                 code, key = np.int64(codes.TEXT), texts

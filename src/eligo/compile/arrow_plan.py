@@ -39,6 +39,8 @@ _PLAIN: Final = {
     pa.struct([]).id: kernels.OBJECT,
     pa.map_(pa.string(), pa.string()).id: kernels.OBJECT,
 }
+if hasattr(pa, "string_view"):
+    _PLAIN[pa.string_view().id] = kernels.STRING_VIEW
 _TIMES: Final = {
     "s": kernels.SECONDS, "ms": kernels.MILLISECONDS, "us": kernels.MICROSECONDS, "ns": kernels.NANOSECONDS,
 }  # fmt: skip
@@ -172,7 +174,7 @@ class Plan:
         """The keys and values of a map: what the keys name has a prefix in rules."""
         types = pa.types
         text = key_type.value_type if types.is_dictionary(key_type) else key_type
-        is_text = types.is_string(text) or types.is_large_string(text)
+        is_text = kernels.STRING <= _plain_kind(text) <= kernels.STRING_VIEW
         if not is_text or types.is_struct(value_type) or types.is_map(value_type):
             raise _SlowError
         pairs = self._node(kernels.OBJECT, node, 0)
@@ -198,7 +200,10 @@ class Plan:
             branches = [-1] * kernels.BRANCHES
             self._branches.append(branches)
             for k, code in enumerate(kind.type_codes):
-                branches[code] = self._node(_plain_kind(kind.field(k).type), node, k)
+                value = _plain_kind(kind.field(k).type)
+                if value == kernels.STRING_VIEW:  # which the readable way refuses, for Arrow cannot take some of them
+                    raise _SlowError
+                branches[code] = self._node(value, node, k)
             return node
         return self._node(_plain_kind(kind), parent, place)
 
