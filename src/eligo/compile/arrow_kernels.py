@@ -78,8 +78,11 @@ PATH_KIND, PATH_PARENT, PATH_PLACE, PATH_CHILD, PATH_OTHER = range(5)
 SCALAR, ITEMS, PAIRS, PART = range(4)
 COLUMN_NODE, COLUMN_MODE, COLUMN_META, COLUMN_SPECIAL, COLUMN_NAMES = range(5)
 
-# Strings by addresses (strings.py): those that rules name or, with two words more, the names of a map's keys.
-DATA_AT, BEGIN_AT, END_AT, SLOTS_AT, SLOT_COUNT, METAS_AT, SPECIALS_AT = range(7)
+# Strings by addresses (strings.py): those that rules name or, with a word more, the names of a map's keys. Behind that
+# is a word for each name: the attribute's meta and, in its place for a kind, the flags.
+DATA_AT, BEGIN_AT, END_AT, SLOTS_AT, SLOT_COUNT, METAS_AT = range(6)
+NAMES: Final = 6  # words for the names of a map's keys
+_SPECIAL: Final = 255
 
 BRANCHES: Final = 128  # of a union: the number of the node of each type id, or -1
 UNKNOWN, UNSURE = 0, -1  # in place of a code: not looked at yet; the readable way must say
@@ -464,7 +467,7 @@ def count(
             if is_simple and is_whole(node):
                 everywhere += 1
                 continue
-            table, place = address_of(names) + 56 * columns[c, COLUMN_NAMES], np.int64(0)
+            table, place = address_of(names) + 8 * NAMES * columns[c, COLUMN_NAMES], np.int64(0)
             if mode == PAIRS:
                 place = places[s, c]
             for row in range(low, high, 64):
@@ -488,8 +491,8 @@ def count(
                             there &= number >= 0
                             pairs[place + j] = number if there else np.int64(NO_PAIR)
                             if there:
-                                attribute = int64_at(int64_at(table, METAS_AT), number) >> 8
-                                special = int64_at(int64_at(table, SPECIALS_AT), number)
+                                meta = int64_at(int64_at(table, METAS_AT), number)
+                                attribute, special = meta >> 8, meta & _SPECIAL
                                 has_text = special & (TEXT | PATTERN) != 0
                                 if seen[attribute] == clock:
                                     repeats[i - first] = 1
@@ -683,7 +686,7 @@ def fill(
                         ):
                             odd[c] = 1
                         continue
-                table, place = address_of(names) + 56 * columns[c, COLUMN_NAMES], np.int64(0)
+                table, place = address_of(names) + 8 * NAMES * columns[c, COLUMN_NAMES], np.int64(0)
                 if mode == PAIRS:
                     place = places[s, c]
                 for row in range(upper, lower, 64):
@@ -699,7 +702,8 @@ def fill(
                                 if number < 0:
                                     continue
                                 meta = int64_at(int64_at(table, METAS_AT), number)
-                                special = int64_at(int64_at(table, SPECIALS_AT), number)
+                                special = meta & _SPECIAL
+                                meta -= special
                             elif not is_there(values, j):
                                 continue
                             code, key = value_at(strings_at, known_at, values, j)

@@ -19,6 +19,15 @@ from eligo.compile.compiled import I64
 from eligo.compile.encode import Encoder
 from eligo.compile.strings import Strings
 
+_STRUCT: Final = pa.struct([]).id
+_MAP: Final = pa.map_(pa.string(), pa.string()).id
+_DICTIONARY: Final = pa.dictionary(pa.int8(), pa.string()).id
+_TIMESTAMP: Final = pa.timestamp("us").id
+_LISTS: Final = {pa.list_(pa.int8()).id: kernels.LIST, pa.large_list(pa.int8()).id: kernels.LARGE_LIST}
+_UNIONS: Final = {
+    pa.union([], "sparse").id: kernels.SPARSE_UNION,
+    pa.union([], "dense").id: kernels.DENSE_UNION,
+}
 _PLAIN: Final = {
     pa.null().id: kernels.NOTHING,
     pa.int8().id: kernels.INT8,
@@ -36,15 +45,14 @@ _PLAIN: Final = {
     pa.large_string().id: kernels.LARGE_STRING,
     pa.date32().id: kernels.DATE32,
     pa.date64().id: kernels.DATE64,
-    pa.struct([]).id: kernels.OBJECT,
-    pa.map_(pa.string(), pa.string()).id: kernels.OBJECT,
+    _STRUCT: kernels.OBJECT,
+    _MAP: kernels.OBJECT,
 }
 if hasattr(pa, "string_view"):
     _PLAIN[pa.string_view().id] = kernels.STRING_VIEW
 _TIMES: Final = {
     "s": kernels.SECONDS, "ms": kernels.MILLISECONDS, "us": kernels.MICROSECONDS, "ns": kernels.NANOSECONDS,
 }  # fmt: skip
-_TIMESTAMP: Final = pa.timestamp("us").id
 
 
 class _SlowError(Exception):
@@ -81,7 +89,7 @@ class Plan:
         self.numbers = np.array(self._numbers, np.int64)
         self.paths = np.array(self._paths, np.int64).reshape(-1, 5)
         self.branches = np.array(self._branches, np.int64).reshape(-1, kernels.BRANCHES)
-        self.names = np.array(self._names, np.int64).reshape(-1, 7)
+        self.names = np.array(self._names, np.int64).reshape(-1, kernels.NAMES)
         self.has_maps = bool((self.columns[:, kernels.COLUMN_MODE] == kernels.PAIRS).any())
 
     def with_parts(self, slow: set[int]) -> tuple[I64, I64]:
@@ -131,51 +139,47 @@ class Plan:
 
     def _add(self, i: int, name: str, kind: pa.DataType, parent: int, place: int) -> None:
         """A column, or a part of one, that a rule may name."""
-        types, encoder = pa.types, self._encoder
-        is_named, is_path = name in encoder.metas, name in encoder.paths
-        meta, special = encoder.metas.get(name, 0), encoder.special.get(name, 0)
-        mode = kernels.SCALAR
-        if types.is_map(kind):
+        encoder, code, mode = self._encoder, kind.id, kernels.SCALAR
+        if code == _MAP:
             node = self._node(kernels.MAP, parent, place)
-        elif types.is_list(kind) or types.is_large_list(kind):
-            node = self._node(kernels.LIST if types.is_list(kind) else kernels.LARGE_LIST, parent, place)
+        elif code in _LISTS:
+            node = self._node(_LISTS[code], parent, place)
             self._paths[node][kernels.PATH_CHILD] = self._value(kind.value_type, node, 0)
             mode = kernels.ITEMS
         else:
             node = self._value(kind, parent, place)
-        if is_named:
+        if name in encoder.metas:
             self._give(i, name)
-            self._column(i, node, mode, meta, special)
-        if is_path and types.is_struct(kind):
+            self._column(i, node, mode, encoder.metas[name], encoder.special.get(name, 0))
+        if name not in encoder.paths:
+            return
+        if code == _STRUCT:
             for k in range(kind.num_fields):
                 field = kind.field(k)
                 path = f"{name}.{field.name}"
                 if path in encoder.metas or path in encoder.paths:
                     self._add(i, path, field.type, node, k)
-        elif is_path and types.is_map(kind):
+        elif code == _MAP:
             self._open(i, name)
             self._add_keys(i, f"{name}.", kind.key_type, kind.item_type, node)
 
     def _add_pairs(self, i: int, name: str, kind: pa.DataType, parent: int, place: int) -> None:
         """A column of maps from attributes to values, or of lists of pairs of both."""
-        types = pa.types
-        if types.is_map(kind):
+        if kind.id == _MAP:
             node = self._node(kernels.MAP, parent, place)
             self._add_keys(i, "", kind.key_type, kind.item_type, node)
-            return
-        is_list = types.is_list(kind) or types.is_large_list(kind)
-        if not (is_list and types.is_struct(kind.value_type) and kind.value_type.num_fields == 2):
+        elif kind.id in _LISTS and kind.value_type.id == _STRUCT and kind.value_type.num_fields == 2:
+            node = self._node(_LISTS[kind.id], parent, place)
+            key, value = kind.value_type
+            self._add_keys(i, "", key.type, value.type, node)
+        else:
             raise _SlowError
-        node = self._node(kernels.LIST if types.is_list(kind) else kernels.LARGE_LIST, parent, place)
-        key, value = kind.value_type
-        self._add_keys(i, "", key.type, value.type, node)
 
     def _add_keys(self, i: int, prefix: str, key_type: pa.DataType, value_type: pa.DataType, node: int) -> None:
         """The keys and values of a map: what the keys name has a prefix in rules."""
-        types = pa.types
-        text = key_type.value_type if types.is_dictionary(key_type) else key_type
+        text = key_type.value_type if key_type.id == _DICTIONARY else key_type
         is_text = kernels.STRING <= _plain_kind(text) <= kernels.STRING_VIEW
-        if not is_text or types.is_struct(value_type) or types.is_map(value_type):
+        if not is_text or value_type.id in (_STRUCT, _MAP):
             raise _SlowError
         pairs = self._node(kernels.OBJECT, node, 0)
         self._paths[node][kernels.PATH_CHILD] = self._value(key_type, pairs, 0)
@@ -184,8 +188,7 @@ class Plan:
 
     def _value(self, kind: pa.DataType, parent: int, place: int) -> int:
         """The node of plain values, of a dictionary of these, of a union of them, or of objects."""
-        types = pa.types
-        if types.is_dictionary(kind):
+        if kind.id == _DICTIONARY:
             node = self._node(kernels.DICTIONARY, parent, place)
             value = _plain_kind(kind.value_type)
             if value in (kernels.NOTHING, kernels.OBJECT):
@@ -193,9 +196,8 @@ class Plan:
             self._paths[node][kernels.PATH_CHILD] = self._node(value, node, -1)
             self._paths[node][kernels.PATH_OTHER] = _plain_kind(kind.index_type)
             return node
-        if types.is_union(kind):
-            is_dense = kind.mode == "dense"
-            node = self._node(kernels.DENSE_UNION if is_dense else kernels.SPARSE_UNION, parent, place)
+        if kind.id in _UNIONS:
+            node = self._node(_UNIONS[kind.id], parent, place)
             self._paths[node][kernels.PATH_CHILD] = len(self._branches)
             branches = [-1] * kernels.BRANCHES
             self._branches.append(branches)
@@ -218,7 +220,7 @@ class Plan:
     def _names_behind(self, prefix: str) -> int:
         """The names that rules have for the keys of a map, as kernels look them up; the number of this table."""
         encoder = self._encoder
-        raw, metas, special = bytearray(), list[int](), list[int]()
+        raw, metas = bytearray(), list[int]()
         ends = [0]
         for other, meta in list(encoder.metas.items()):
             if other.startswith(prefix):
@@ -227,14 +229,12 @@ class Plan:
                 except UnicodeEncodeError:
                     continue  # half a character: no key has such a name
                 ends.append(len(raw))
-                metas.append(meta)
-                special.append(encoder.special.get(other, 0))
+                metas.append(meta | encoder.special.get(other, 0))
         strings = Strings()
         strings.intern_many(np.frombuffer(bytes(raw), np.uint8), np.array(ends))
-        kept = np.array(metas, np.int64), np.array(special, np.int64)
-        table = strings.table()
+        table, kept = strings.table(), np.array(metas, np.int64)
         self._kept.append((table, kept))
-        self._names.append([*addresses(table), len(table[-1]), *addresses(kept)])
+        self._names.append([*addresses(table), len(table[-1]), *addresses([kept])])
         return len(self._names) - 1
 
     # -- attributes that two columns may give
