@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from eligo.compile import codes
+from eligo.compile import arrow_reader, codes
 from eligo.compile.arrow_events import TableEvents
 from eligo.compile.arrow_plan import Plan
 from eligo.compile.arrow_reader import Reader, Stretches
@@ -59,7 +59,9 @@ class Tables:
         if chance < 0.74:
             kinds = self.random.sample((*PLAIN, pa.null(), pa.struct([("x", pa.int8())])), 3)
             fields = [pa.field(str(i), kind) for i, kind in enumerate(kinds)]
-            return pa.union(fields, self.random.choice(("sparse", "dense")), type_codes=[5, 0, 2])
+            # Arrow flattens lists with sparse unions, and some nulls, into arrays that it cannot read itself.
+            mode = "dense" if depth else self.random.choice(("sparse", "dense"))
+            return pa.union(fields, mode, type_codes=[5, 0, 2])
         if chance < 0.76:
             key = self.random.choice((pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())))
             fields = [pa.field("name", key), pa.field("value", self.kind(3))]
@@ -276,7 +278,7 @@ def check(seed: int) -> bool:
     table, encoder = tables.table(), tables.encoder()
     pairs = tables.pairs(table) if tables.random.random() < 0.3 else -1
     plan = Plan(table.schema, encoder, pairs)
-    quick = Reader(Stretches(table, plan, copied=seed % 3 > 0), encoder)
+    quick = Reader(Stretches(table, plan), encoder)
     readable = Reader(Stretches(table, Plan(table.schema, encoder, pairs, range(table.num_columns))), encoder)
     for _ in range(4):
         first = tables.random.randint(0, len(table))
@@ -290,6 +292,8 @@ def check(seed: int) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_kernels_read_tables_as_the_readable_way_does(seed: int) -> None:
+def test_kernels_read_tables_as_the_readable_way_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if seed % 3:  # chunks stay as they are, however short
+        monkeypatch.setattr(arrow_reader, "_SHORT", 0)
     read = [check(1000 * seed + number) for number in range(40)]
     assert sum(read) > 5

@@ -126,10 +126,11 @@ def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) ->
     fields = list(column.type)
     if any(pa.types.is_union(field.type) for field in fields):
         # A union cannot be given the struct's nulls, and Arrow ends the process when it is asked to.
+        parts = [column.field(i) for i in range(len(fields))]
         if column.null_count:
             present = np.flatnonzero(numpy_of(column.is_valid()))
-            column, events = column.take(arrow_of(present)), present if events is None else events[present]
-        parts = [column.field(i) for i in range(len(fields))]
+            parts = [part.take(arrow_of(present)) for part in parts]
+            events = present if events is None else events[present]
     else:
         parts = column.flatten()  # which puts the struct's own nulls into its fields
     paths = [f"{name}.{field.name}" for field in fields]
@@ -176,10 +177,11 @@ def _values_by_key(name: str, prefix: str, column: pa.Array, events: I64 | None,
     parents, pairs = _items(column)
     if events is not None:
         parents = events[parents]
+    parts = [pairs.field(0), pairs.field(1)]
     if pairs.null_count:
         present = np.flatnonzero(numpy_of(pairs.is_valid()))
-        parents, pairs = parents[present], pairs.take(arrow_of(present))
-    keys, values = _decoded(pairs.field(0)).cast(pa.large_string()), _decoded(pairs.field(1))
+        parents, parts = parents[present], [part.take(arrow_of(present)) for part in parts]
+    keys, values = _decoded(parts[0]).cast(pa.large_string()), _decoded(parts[1])
     wrong = invalid_texts(keys)
     if len(wrong):
         raise _no_text(name, parents[wrong], "a key")

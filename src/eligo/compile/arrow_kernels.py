@@ -534,22 +534,23 @@ def fill_whole(nodes, s, columns, c, start, first, upper, lower, cursor, metas, 
         count += 1
         c += 1
     # By addresses: that each place lies within the arrays would be asked of every integer, and `count` has seen to it.
-    tile, given = np.empty(_LINE * _TOGETHER, np.int64), address_of(metas_of)
+    # Arrays are named wherever their addresses are used: Numba frees one behind the last place that has its name.
+    tile = np.empty(_LINE * _TOGETHER, np.int64)
     for row in range(upper, lower, _LINE):
         height = min(_LINE, lower - row)
         for k in range(count):
-            begin, to = values[k] + 8 * row, address_of(tile) + 8 * k
+            begin = values[k] + 8 * row
             for i in range(height):
-                put_int64(to, _TOGETHER * i, np.int64(word_at(begin, 8 * i)))
+                put_int64(address_of(tile), _TOGETHER * i + k, np.int64(word_at(begin, 8 * i)))
         for i in range(height):
             at = cursor[row + i - first]
             cursor[row + i - first] = at + count
             to = address_of(metas) + 8 * at
             for k in range(count):
-                put_int64(to, k, int64_at(given, k))
-            to, begin = address_of(keys) + 8 * at, address_of(tile) + 8 * _TOGETHER * i
+                put_int64(to, k, int64_at(address_of(metas_of), k))
+            to = address_of(keys) + 8 * at
             for k in range(count):
-                put_int64(to, k, int64_at(begin, k))
+                put_int64(to, k, int64_at(address_of(tile), _TOGETHER * i + k))
     return c
 
 

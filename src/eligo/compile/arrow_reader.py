@@ -23,10 +23,9 @@ from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
 
-_SHORT: Final = 256  # rows of a stretch on the average, below which copying the table is worth it
+_SHORT: Final = 256  # rows of a stretch on the average, below which copying them is worth it
 _NO_NODES: Final[I64] = np.zeros((0, kernels.FIELDS), np.int64)
 _NO_INTEGERS: Final[I64] = np.zeros(0, np.int64)
-
 _NO_ENTRIES: Final[Entries] = (_NO_INTEGERS, _NO_INTEGERS, _NO_INTEGERS)
 
 _RELEASE: Final = 8  # the word of the struct, of ten, with the function that frees it
@@ -50,14 +49,15 @@ class Exported:
 
 
 class Stretches:
-    """The rows of a table, in parts that are one array in every column, and the nodes of these (arrow_kernels.py)."""
+    """The rows of a table, in parts that are one array in every column, and the nodes of these (arrow_kernels.py).
+
+    Of a table whose chunks are `short` there are none: some of its rows at a time are `copied` together.
+    """
 
     def __init__(self, whole: pa.Table | pa.RecordBatch, plan: Plan, copied: bool = False) -> None:
         self.plan = plan
-        # Where stretches are short, some rows at a time are copied, of which these are then.
-        batches = _batches(whole, plan.read, copied)
-        self.are_short = batches is None
-        batches = batches or []
+        found = _batches(whole, plan.read, copied)
+        self.short, batches = found is None, found or []
         self.starts = np.cumsum([0, *map(len, batches)]) if plan.read else np.array([0, len(whole)])
         self._exported = [Exported(batch) for batch in batches]
         self.nodes = np.zeros((len(self.starts) - 1, len(plan.paths), kernels.FIELDS), np.int64)
@@ -75,22 +75,25 @@ class Stretches:
 
 
 def _batches(whole: pa.Table | pa.RecordBatch, numbers: list[int], copied: bool) -> list[pa.RecordBatch] | None:
-    """The columns of these numbers, each of them one array in each batch; None if batches would be short and the rows
-    have not been `copied` together yet.
+    """The columns of these numbers, each of them one array in each batch; None if batches are short, unless rows are to
+    be `copied` together.
     """
     if not numbers:
         return []
     some = whole if numbers == [*range(whole.num_columns)] else whole.select(numbers)
     if isinstance(some, pa.RecordBatch):
         return [some]
-
-    def are_short(count: int) -> bool:
-        return not copied and count > 1 and count * _SHORT > len(some)
-
-    if are_short(some.column(0).num_chunks):
+    if copied:
+        with suppress(pa.ArrowException):  # dictionaries that differ, for some types
+            some = some.combine_chunks()
+    elif _are_short(some.column(0).num_chunks, some):
         return None
     batches: list[pa.RecordBatch] = some.to_batches()
-    return None if are_short(len(batches)) else batches
+    return None if not copied and _are_short(len(batches), some) else batches
+
+
+def _are_short(count: int, table: pa.Table) -> bool:
+    return count > 1 and count * _SHORT > len(table)
 
 
 class Reader:
@@ -98,11 +101,11 @@ class Reader:
 
     def __init__(self, stretches: Stretches, encoder: Encoder) -> None:
         self._stretches, self._plan, self._encoder = stretches, stretches.plan, encoder
-        self._known = np.zeros(2 * stretches.known, np.int64)
         self._seen, self._clock = np.zeros(len(encoder.attributes), np.int64), 0
         self._look_up()
 
     def _look_up(self) -> None:
+        self._known = np.zeros(2 * self._stretches.known, np.int64)
         self._state, self._table = self._encoder.strings.state, self._encoder.strings.table()
         self._strings = np.array([*addresses(self._table), len(self._table[-1])], np.int64)
 
@@ -111,17 +114,14 @@ class Reader:
         if encoder is not self._encoder or self._plan.attributes != len(encoder.metas):
             return False
         if self._state is not encoder.strings.state:
-            self._known[:] = 0
             self._look_up()
         return True
 
     def encode(self, first: int, events: TableEvents, buffer: EventBuffer) -> None:
         """Put rows into an empty buffer, the first of which is the row `first` of the table."""
-        if self._stretches.are_short:
-            table = events.table
-            with suppress(pa.ArrowException):  # dictionaries that differ, for some types
-                table = table.combine_chunks()
-            return Reader(Stretches(table, self._plan, copied=True), self._encoder).encode(0, events, buffer)
+        if self._stretches.short:
+            stretches = Stretches(events.table, self._plan, copied=True)
+            return Reader(stretches, self._encoder).encode(0, events, buffer)
         slow = self._plan.slow
         try:
             while odd := self._encode(first, events, buffer, slow):
@@ -183,6 +183,9 @@ class Reader:
         every = set(self._plan.numbers.tolist())
         if slow == every:
             return set()
+        known = int(buffer.meta.max(initial=0) >> 8) + 1
+        if known > len(self._seen):  # an attribute that has come since, read the readable way
+            self._seen = np.zeros(known, np.int64)
         twice, self._clock = kernels.are_given_twice(buffer.offsets, buffer.meta, last, self._seen, self._clock)
         return every if twice else set()
 
