@@ -381,14 +381,14 @@ class Matcher:
 
     @interruptible
     def match_stream(
-        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None
+        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None, pairs: str | None = None
     ) -> pa.RecordBatchReader:
         """The answer of `match_batch`, in batches that come as they are read, each with about a million matches: for
         answers that are larger than memory. Events are read from an iterable as they are needed, and matched against
-        the rules of that moment.
+        the rules of that moment. `pairs` is that of `match_batch`.
         """
         most = None if limit is None else whole_number("limit", limit)
-        wanted = None if tags is None else tag_names("tags", tags)
+        wanted, column = None if tags is None else tag_names("tags", tags), _column(pairs)
         kind = self.rule_type
         fields = pa.schema([("event", pa.int64()), ("rule", kind)])
         pace = Pace()
@@ -397,7 +397,7 @@ class Matcher:
             return list(view.batch(events, wanted, most))
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for first, part in slices(events):
+            for first, part in slices(events, pairs=column):
                 with moving(first):
                     for numbers, ids in pace.through(part, look):
                         yield pa.record_batch([arrow_of(numbers + first), ids.cast(kind)], schema=fields)

@@ -513,6 +513,7 @@ def test_pairs_are_attributes_as_columns_are(kind: str, index: str) -> None:
     wanted = one_by_one(m, whole)
     assert pairs(m.match_batch(events, pairs="has")) == wanted
     assert (0, "beside") in wanted
+    assert pairs(m.match_stream(events, pairs="has").read_all()) == wanted
     assert m.top_batch(events, 100, pairs="has")["rule"].to_pylist() == m.top_batch(whole, 100)["rule"].to_pylist()
     many = pa.concat_tables([events] * 2000)
     for threads in (1, 2):
