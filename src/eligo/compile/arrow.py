@@ -9,7 +9,6 @@ are absent. Each column becomes entries (row, meta, key), those of one attribute
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -36,13 +35,14 @@ _NO_ROWS: I64 = np.zeros(0, np.int64)
 
 
 def read_columns(
-    table: pa.Table | pa.RecordBatch, numbers: Iterable[int], encoder: Encoder, buffer: EventBuffer, pairs: int = -1
+    table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer, pairs: int = -1
 ) -> list[list[Entries]]:
-    """The entries of the columns of these numbers, of each column and its parts by themselves; strings whose bytes are
-    looked at go to the text table of the buffer. `pairs` is the number of the column that holds pairs, if there is one.
+    """The entries of all columns, of each column and its parts by themselves; strings whose bytes are looked at go to
+    the text table of the buffer. `pairs` is the number of the column that holds pairs, if there is one.
     """
     seen: dict[str, list[I64]] = {}
-    columns = [_pieces(table.schema.field(i).name, table.column(i), encoder, i == pairs) for i in numbers]
+    names = enumerate(table.schema.names)
+    columns = [_pieces(name, table.column(i), encoder, i == pairs) for i, name in names]
     return [_entries(pieces, seen, encoder, buffer) for pieces in columns]
 
 

@@ -28,6 +28,10 @@ class _Whole:
         self.stretches: Stretches | None = None
         self.readers: list[Reader] = []
 
+    def columns(self, numbers: list[int]) -> pa.Table | pa.RecordBatch:
+        """Some of the columns."""
+        return self.table if numbers == [*range(self.table.num_columns)] else self.table.select(numbers)
+
     def reader(self, encoder: Encoder) -> Reader:
         from eligo.compile.arrow_plan import plan_for  # with its kernels, which few need
         from eligo.compile.arrow_reader import Reader, Stretches
@@ -38,7 +42,7 @@ class _Whole:
                 return reader
         plan, stretches = plan_for(self.table.schema, encoder, self._number), self.stretches
         if stretches is None or stretches.plan is not plan:
-            stretches = self.stretches = Stretches(self.table, plan)
+            stretches = self.stretches = Stretches(self.columns(plan.read), plan)
         return Reader(stretches, encoder)
 
 
@@ -70,6 +74,10 @@ class TableEvents:
     def table(self) -> pa.Table | pa.RecordBatch:
         """The rows as a table of their own."""
         return self._whole.table.slice(self._first, self._count)
+
+    def columns(self, numbers: list[int]) -> pa.Table | pa.RecordBatch:
+        """Some columns of these rows."""
+        return self._whole.columns(numbers).slice(self._first, self._count)
 
     def filtered(self, kept: NDArray[np.bool_]) -> TableEvents:
         """Those of them that are to be kept."""

@@ -51,14 +51,15 @@ class Exported:
 class Stretches:
     """The rows of a table, in parts that are one array in every column, and the nodes of these (arrow_kernels.py).
 
-    Of a table whose chunks are `short` there are none: some of its rows at a time are `copied` together.
+    The table has the columns that the plan reads. If its chunks are `short`, there are no stretches: some of its rows
+    at a time are `copied` together.
     """
 
-    def __init__(self, whole: pa.Table | pa.RecordBatch, plan: Plan, copied: bool = False) -> None:
+    def __init__(self, table: pa.Table | pa.RecordBatch, plan: Plan, copied: bool = False) -> None:
         self.plan = plan
-        found = _batches(whole, plan.read, copied)
+        found = _batches(table, copied) if plan.read else []
         self.short, batches = found is None, found or []
-        self.starts = np.cumsum([0, *map(len, batches)]) if plan.read else np.array([0, len(whole)])
+        self.starts = np.cumsum([0, *map(len, batches)]) if plan.read else np.array([0, len(table)])
         self._exported = [Exported(batch) for batch in batches]
         self.nodes = np.zeros((len(self.starts) - 1, len(plan.paths), kernels.FIELDS), np.int64)
         self.known = 0  # values of dictionaries
@@ -74,22 +75,19 @@ class Stretches:
         return self.nodes[low:high], self.starts[low : high + 1]
 
 
-def _batches(whole: pa.Table | pa.RecordBatch, numbers: list[int], copied: bool) -> list[pa.RecordBatch] | None:
-    """The columns of these numbers, each of them one array in each batch; None if batches are short, unless rows are to
+def _batches(table: pa.Table | pa.RecordBatch, copied: bool) -> list[pa.RecordBatch] | None:
+    """The rows of a table, each of its columns one array in each batch; None if batches are short, unless rows are to
     be `copied` together.
     """
-    if not numbers:
-        return []
-    some = whole if numbers == [*range(whole.num_columns)] else whole.select(numbers)
-    if isinstance(some, pa.RecordBatch):
-        return [some]
+    if isinstance(table, pa.RecordBatch):
+        return [table]
     if copied:
         with suppress(pa.ArrowException):  # dictionaries that differ, for some types
-            some = some.combine_chunks()
-    elif _are_short(some.column(0).num_chunks, some):
+            table = table.combine_chunks()
+    elif _are_short(table.column(0).num_chunks, table):
         return None
-    batches: list[pa.RecordBatch] = some.to_batches()
-    return None if not copied and _are_short(len(batches), some) else batches
+    batches: list[pa.RecordBatch] = table.to_batches()
+    return None if not copied and _are_short(len(batches), table) else batches
 
 
 def _are_short(count: int, table: pa.Table) -> bool:
@@ -120,7 +118,7 @@ class Reader:
     def encode(self, first: int, events: TableEvents, buffer: EventBuffer) -> None:
         """Put rows into an empty buffer, the first of which is the row `first` of the table."""
         if self._stretches.short:
-            stretches = Stretches(events.table, self._plan, copied=True)
+            stretches = Stretches(events.columns(self._plan.read), self._plan, copied=True)
             return Reader(stretches, self._encoder).encode(0, events, buffer)
         slow = self._plan.slow
         try:
@@ -134,12 +132,13 @@ class Reader:
 
     def _read(self, events: TableEvents, slow: set[int], buffer: EventBuffer) -> list[list[Entries]]:
         """The entries of columns, read the readable way, in the order of the plan."""
-        pairs = self._plan.pairs
         if not slow:
             return []
-        found = read_columns(events.table, sorted(slow), self._encoder, buffer, pairs)
-        if pairs in slow:
-            found.append(found.pop(sorted(slow).index(pairs)))
+        numbers = sorted(slow)
+        pairs = numbers.index(self._plan.pairs) if self._plan.pairs in slow else -1
+        found = read_columns(events.columns(numbers), self._encoder, buffer, pairs)
+        if pairs >= 0:
+            found.append(found.pop(pairs))
         return found
 
     def _encode(self, first: int, events: TableEvents, buffer: EventBuffer, slow: set[int]) -> set[int]:
