@@ -33,7 +33,7 @@ from eligo.language import Limits, Quantified, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
-from eligo.segments.encoding import Encoded, encoded, moving, slices
+from eligo.segments.encoding import Encoded, encoded, moving, slices, table_events
 from eligo.segments.pace import Pace
 from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
@@ -643,9 +643,12 @@ class Matcher:
         return self._joins.documents
 
     @interruptible
-    def observe(self, events: Any) -> None:
-        """Learn from past events how often each predicate holds; indexes then look at the rarest first."""
-        self.engine.rules.observe(events)
+    def observe(self, events: Any, *, pairs: str | None = None) -> None:
+        """Learn from past events how often each predicate holds; indexes then look at the rarest first.
+
+        `pairs` is that of `match_batch`.
+        """
+        self.engine.rules.observe(table_events(events, _column(pairs)))
 
     @interruptible
     def stats(self) -> Stats:

@@ -1,4 +1,4 @@
-"""How the columns of an Arrow table are read: which of them rules name, and by which nodes (arrow_kernels.py).
+"""How the columns of an Arrow table are read: which of them rules name, and by which nodes (arrow_nodes.py).
 
 Plain columns, dictionaries and unions of them, structs, lists of plain values, and maps from strings to plain values
 are read by kernels. Everything else is *slow*: a column of another type, and every column that could give an event an
@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eligo.compile import arrow_kernels as kernels
+from eligo.compile import arrow_nodes as nodes
 from eligo.compile.compiled import I64
 from eligo.compile.encode import Encoder
 from eligo.compile.strings import Strings
@@ -23,35 +24,35 @@ _STRUCT: Final = pa.struct([]).id
 _MAP: Final = pa.map_(pa.string(), pa.string()).id
 _DICTIONARY: Final = pa.dictionary(pa.int8(), pa.string()).id
 _TIMESTAMP: Final = pa.timestamp("us").id
-_LISTS: Final = {pa.list_(pa.int8()).id: kernels.LIST, pa.large_list(pa.int8()).id: kernels.LARGE_LIST}
+_LISTS: Final = {pa.list_(pa.int8()).id: nodes.LIST, pa.large_list(pa.int8()).id: nodes.LARGE_LIST}
 _UNIONS: Final = {
-    pa.union([], "sparse").id: kernels.SPARSE_UNION,
-    pa.union([], "dense").id: kernels.DENSE_UNION,
+    pa.union([], "sparse").id: nodes.SPARSE_UNION,
+    pa.union([], "dense").id: nodes.DENSE_UNION,
 }
 _PLAIN: Final = {
-    pa.null().id: kernels.NOTHING,
-    pa.int8().id: kernels.INT8,
-    pa.int16().id: kernels.INT16,
-    pa.int32().id: kernels.INT32,
-    pa.int64().id: kernels.INT64,
-    pa.uint8().id: kernels.UINT8,
-    pa.uint16().id: kernels.UINT16,
-    pa.uint32().id: kernels.UINT32,
-    pa.uint64().id: kernels.UINT64,
-    pa.float32().id: kernels.FLOAT32,
-    pa.float64().id: kernels.FLOAT64,
-    pa.bool_().id: kernels.BOOLEAN,
-    pa.string().id: kernels.STRING,
-    pa.large_string().id: kernels.LARGE_STRING,
-    pa.date32().id: kernels.DATE32,
-    pa.date64().id: kernels.DATE64,
-    _STRUCT: kernels.OBJECT,
-    _MAP: kernels.OBJECT,
+    pa.null().id: nodes.NOTHING,
+    pa.int8().id: nodes.INT8,
+    pa.int16().id: nodes.INT16,
+    pa.int32().id: nodes.INT32,
+    pa.int64().id: nodes.INT64,
+    pa.uint8().id: nodes.UINT8,
+    pa.uint16().id: nodes.UINT16,
+    pa.uint32().id: nodes.UINT32,
+    pa.uint64().id: nodes.UINT64,
+    pa.float32().id: nodes.FLOAT32,
+    pa.float64().id: nodes.FLOAT64,
+    pa.bool_().id: nodes.BOOLEAN,
+    pa.string().id: nodes.STRING,
+    pa.large_string().id: nodes.LARGE_STRING,
+    pa.date32().id: nodes.DATE32,
+    pa.date64().id: nodes.DATE64,
+    _STRUCT: nodes.OBJECT,
+    _MAP: nodes.OBJECT,
 }
 if hasattr(pa, "string_view"):
-    _PLAIN[pa.string_view().id] = kernels.STRING_VIEW
+    _PLAIN[pa.string_view().id] = nodes.STRING_VIEW
 _TIMES: Final = {
-    "s": kernels.SECONDS, "ms": kernels.MILLISECONDS, "us": kernels.MICROSECONDS, "ns": kernels.NANOSECONDS,
+    "s": nodes.SECONDS, "ms": nodes.MILLISECONDS, "us": nodes.MICROSECONDS, "ns": nodes.NANOSECONDS,
 }  # fmt: skip
 
 
@@ -88,8 +89,8 @@ class Plan:
         self.columns = np.array(self._columns, np.int64).reshape(-1, 5)
         self.numbers = np.array(self._numbers, np.int64)
         self.paths = np.array(self._paths, np.int64).reshape(-1, 5)
-        self.branches = np.array(self._branches, np.int64).reshape(-1, kernels.BRANCHES)
-        self.names = np.array(self._names, np.int64).reshape(-1, kernels.NAMES)
+        self.branches = np.array(self._branches, np.int64).reshape(-1, nodes.BRANCHES)
+        self.names = np.array(self._names, np.int64).reshape(-1, nodes.NAMES)
         self.has_maps = bool((self.columns[:, kernels.COLUMN_MODE] == kernels.PAIRS).any())
 
     def with_parts(self, slow: set[int]) -> tuple[I64, I64]:
@@ -141,10 +142,10 @@ class Plan:
         """A column, or a part of one, that a rule may name."""
         encoder, code, mode = self._encoder, kind.id, kernels.SCALAR
         if code == _MAP:
-            node = self._node(kernels.MAP, parent, place)
+            node = self._node(nodes.MAP, parent, place)
         elif code in _LISTS:
             node = self._node(_LISTS[code], parent, place)
-            self._paths[node][kernels.PATH_CHILD] = self._value(kind.value_type, node, 0)
+            self._paths[node][nodes.PATH_CHILD] = self._value(kind.value_type, node, 0)
             mode = kernels.ITEMS
         else:
             node = self._value(kind, parent, place)
@@ -166,7 +167,7 @@ class Plan:
     def _add_pairs(self, i: int, name: str, kind: pa.DataType, parent: int, place: int) -> None:
         """A column of maps from attributes to values, or of lists of pairs of both."""
         if kind.id == _MAP:
-            node = self._node(kernels.MAP, parent, place)
+            node = self._node(nodes.MAP, parent, place)
             self._add_keys(i, "", kind.key_type, kind.item_type, node)
         elif kind.id in _LISTS and kind.value_type.id == _STRUCT and kind.value_type.num_fields == 2:
             node = self._node(_LISTS[kind.id], parent, place)
@@ -178,32 +179,32 @@ class Plan:
     def _add_keys(self, i: int, prefix: str, key_type: pa.DataType, value_type: pa.DataType, node: int) -> None:
         """The keys and values of a map: what the keys name has a prefix in rules."""
         text = key_type.value_type if key_type.id == _DICTIONARY else key_type
-        is_text = kernels.STRING <= _plain_kind(text) <= kernels.STRING_VIEW
+        is_text = nodes.STRING <= _plain_kind(text) <= nodes.STRING_VIEW
         if not is_text or value_type.id in (_STRUCT, _MAP):
             raise _SlowError
-        pairs = self._node(kernels.OBJECT, node, 0)
-        self._paths[node][kernels.PATH_CHILD] = self._value(key_type, pairs, 0)
-        self._paths[node][kernels.PATH_OTHER] = self._value(value_type, pairs, 1)
+        pairs = self._node(nodes.OBJECT, node, 0)
+        self._paths[node][nodes.PATH_CHILD] = self._value(key_type, pairs, 0)
+        self._paths[node][nodes.PATH_OTHER] = self._value(value_type, pairs, 1)
         self._column(i, node, kernels.PAIRS, 0, 0, self._names_behind(prefix))
 
     def _value(self, kind: pa.DataType, parent: int, place: int) -> int:
         """The node of plain values, of a dictionary of these, of a union of them, or of objects."""
         if kind.id == _DICTIONARY:
-            node = self._node(kernels.DICTIONARY, parent, place)
+            node = self._node(nodes.DICTIONARY, parent, place)
             value = _plain_kind(kind.value_type)
-            if value in (kernels.NOTHING, kernels.OBJECT):
+            if value in (nodes.NOTHING, nodes.OBJECT):
                 raise _SlowError
-            self._paths[node][kernels.PATH_CHILD] = self._node(value, node, -1)
-            self._paths[node][kernels.PATH_OTHER] = _plain_kind(kind.index_type)
+            self._paths[node][nodes.PATH_CHILD] = self._node(value, node, -1)
+            self._paths[node][nodes.PATH_OTHER] = _plain_kind(kind.index_type)
             return node
         if kind.id in _UNIONS:
             node = self._node(_UNIONS[kind.id], parent, place)
-            self._paths[node][kernels.PATH_CHILD] = len(self._branches)
-            branches = [-1] * kernels.BRANCHES
+            self._paths[node][nodes.PATH_CHILD] = len(self._branches)
+            branches = [-1] * nodes.BRANCHES
             self._branches.append(branches)
             for k, code in enumerate(kind.type_codes):
                 value = _plain_kind(kind.field(k).type)
-                if value == kernels.STRING_VIEW:  # which the readable way refuses, for Arrow cannot take some of them
+                if value == nodes.STRING_VIEW:  # which the readable way refuses, for Arrow cannot take some of them
                     raise _SlowError
                 branches[code] = self._node(value, node, k)
             return node

@@ -17,6 +17,7 @@ from eligo.arrow import room
 from eligo.compile import arrow_kernels as kernels
 from eligo.compile.arrow import Entries, read_columns
 from eligo.compile.arrow_events import TableEvents
+from eligo.compile.arrow_nodes import FIELDS, gather
 from eligo.compile.arrow_plan import Plan, addresses
 from eligo.compile.compiled import I64
 from eligo.compile.encode import Encoder
@@ -24,7 +25,7 @@ from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
 
 _SHORT: Final = 256  # rows of a stretch on the average, below which copying them is worth it
-_NO_NODES: Final[I64] = np.zeros((0, kernels.FIELDS), np.int64)
+_NO_NODES: Final[I64] = np.zeros((0, FIELDS), np.int64)
 _NO_INTEGERS: Final[I64] = np.zeros(0, np.int64)
 _NO_ENTRIES: Final[Entries] = (_NO_INTEGERS, _NO_INTEGERS, _NO_INTEGERS)
 
@@ -49,7 +50,7 @@ class Exported:
 
 
 class Stretches:
-    """The rows of a table, in parts that are one array in every column, and the nodes of these (arrow_kernels.py).
+    """The rows of a table, in parts that are one array in every column, and the nodes of these (arrow_nodes.py).
 
     The table has the columns that the plan reads. If its chunks are `short`, there are no stretches: some of its rows
     at a time are `copied` together.
@@ -61,13 +62,11 @@ class Stretches:
         self.short, batches = found is None, found or []
         self.starts = np.cumsum([0, *map(len, batches)]) if plan.read else np.array([0, len(table)])
         self._exported = [Exported(batch) for batch in batches]
-        self.nodes = np.zeros((len(self.starts) - 1, len(plan.paths), kernels.FIELDS), np.int64)
+        self.nodes = np.zeros((len(self.starts) - 1, len(plan.paths), FIELDS), np.int64)
         self.known = 0  # values of dictionaries
         for number, one in enumerate(self._exported):
             before = self.nodes[number - 1] if number else _NO_NODES
-            self.known = int(
-                kernels.gather(one.address, plan.paths, plan.branches, self.nodes[number], before, self.known)
-            )
+            self.known = int(gather(one.address, plan.paths, plan.branches, self.nodes[number], before, self.known))
 
     def between(self, first: int, stop: int) -> tuple[I64, I64]:
         """Nodes and starts of the stretches that have some of these rows."""

@@ -45,11 +45,7 @@ def slices(events: Any, threads: int = 1, pairs: str | None = None) -> Iterator[
     """The events as they come, some at a time, and the number of the first of each slice; for so many threads. `pairs`
     is the name of a table's column that holds attributes and values.
     """
-    found = events if isinstance(events, JsonEvents | TableEvents) else as_events(events)
-    if isinstance(found, pa.Table | pa.RecordBatch):
-        found = TableEvents(found, pairs)
-    elif pairs is not None:
-        raise EventError(f"pairs={pairs!r} is a column: the events have to be a table, not {type(events).__name__}")
+    found = events if isinstance(events, JsonEvents) else table_events(events, pairs)
     if isinstance(found, JsonEvents | TableEvents):
         # So many that each thread has some, but no fewer than a block of events.
         size = max(_BLOCK, min(_SLICE, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
@@ -97,6 +93,18 @@ def encoded(part: Events, encoder: Encoder, first: int, buffer: EventBuffer | No
         except EventError as error:
             raise EventError(f"event {first + number}: {error}") from None
     return buffer
+
+
+def table_events(events: Any, pairs: str | None = None) -> TableEvents | Iterable[Any]:
+    """The rows of a table; what is no table as it is. `pairs` is the name of a column of attributes and values."""
+    if isinstance(events, TableEvents):
+        return events
+    found = as_events(events)
+    if isinstance(found, pa.Table | pa.RecordBatch):
+        return TableEvents(found, pairs)
+    if pairs is not None:
+        raise EventError(f"pairs={pairs!r} is a column: the events have to be a table, not {type(events).__name__}")
+    return found
 
 
 def as_events(events: Any) -> pa.Table | pa.RecordBatch | Iterable[Any]:

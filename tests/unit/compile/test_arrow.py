@@ -516,6 +516,7 @@ def test_pairs_are_attributes_as_columns_are(kind: str, index: str) -> None:
     assert pairs(m.match_stream(events, pairs="has").read_all()) == wanted
     assert m.top_batch(events, 100, pairs="has")["rule"].to_pylist() == m.top_batch(whole, 100)["rule"].to_pylist()
     many = pa.concat_tables([events] * 2000)
+    m.observe(many, pairs="has")
     for threads in (1, 2):
         assert len(m.match_batch(many, pairs="has", threads=threads)) == 2000 * len(wanted)
     assert pairs(m.match_batch(events.slice(1, 2), pairs="has")) == one_by_one(m, whole[1:3])
