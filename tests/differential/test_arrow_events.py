@@ -201,6 +201,9 @@ class Tables:
         cuts = sorted(self.random.randint(0, count) for _ in range(self.random.choice((0, 0, 1, 3))))
         bounds = [0, *cuts, count]
         chunks = [self.array(kind, high - low) for low, high in pairwise(bounds)]
+        if self.random.random() < 0.3:  # which have one dictionary then
+            whole = self.array(kind, count)
+            chunks = [whole.slice(low, high - low) for low, high in pairwise(bounds)]
         return pa.chunked_array(chunks, kind)
 
     def table(self) -> pa.Table | pa.RecordBatch:

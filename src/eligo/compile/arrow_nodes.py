@@ -114,10 +114,11 @@ def gather(batch, paths, branches, nodes, before, known):
         nodes[n, SURE] = kind < FLOAT32 or (FLOAT64 < kind <= OBJECT) or kind == MAP
         if place < 0:
             nodes[parent, SURE] = nodes[n, KIND] != NOTHING and nodes[n, SURE] and nodes[n, VALIDITY] == 0
-            nodes[n, KNOWN] = known
-            if len(before) and (nodes[n, : LENGTH + 1] == before[n, : LENGTH + 1]).all():
-                nodes[n, KNOWN] = before[n, KNOWN]
-            else:
+            is_same = len(before) > 0
+            for field in range(LENGTH + 1 if is_same else 0):
+                is_same &= nodes[n, field] == before[n, field]
+            nodes[n, KNOWN] = before[n, KNOWN] if is_same else known
+            if not is_same:
                 known += length
     return known
 
