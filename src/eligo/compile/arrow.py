@@ -124,21 +124,15 @@ def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) ->
     if is_map:
         return _map_values(name, column, events, encoder)
     fields = list(column.type)
-    if any(pa.types.is_union(field.type) for field in fields):
-        # A union cannot be given the struct's nulls, and Arrow ends the process when it is asked to.
-        parts = [column.field(i) for i in range(len(fields))]
-        if column.null_count:
-            present = np.flatnonzero(numpy_of(column.is_valid()))
-            parts = [part.take(arrow_of(present)) for part in parts]
-            events = present if events is None else events[present]
-    else:
+    paths = {i: f"{name}.{field.name}" for i, field in enumerate(fields)}
+    paths = {i: path for i, path in paths.items() if path in encoder.metas or path in encoder.paths}
+    if not any(pa.types.is_union(field.type) for field in fields):
         parts = column.flatten()  # which puts the struct's own nulls into its fields
-    paths = [f"{name}.{field.name}" for field in fields]
-    return [
-        (path, part, events)
-        for path, part in zip(paths, parts, strict=True)
-        if path in encoder.metas or path in encoder.paths
-    ]
+        return [(path, parts[i], events) for i, path in paths.items()]
+    # A union cannot be given the struct's nulls, and Arrow ends the process when it is asked to.
+    present = np.flatnonzero(numpy_of(column.is_valid()))
+    events = present if events is None else events[present]
+    return [(path, column.field(i).take(arrow_of(present)), events) for i, path in paths.items()]
 
 
 def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
