@@ -49,3 +49,11 @@ def texts_of(texts: Sequence[str]) -> pa.Array:
     raw = [text.encode() for text in texts]
     offsets = np.array([0, *accumulate(map(len, raw))], np.int32)
     return pa.Array.from_buffers(pa.string(), len(raw), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(raw))])
+
+
+def room(count: int) -> NDArray[np.int64]:
+    """An array of integers, whatever they are, in memory of Arrow's, which it keeps for the next one when this is gone:
+    new memory from the system takes longer than what is written to it.
+    """
+    array: NDArray[np.int64] = np.frombuffer(pa.allocate_buffer(8 * max(1, count)), np.int64)
+    return array[:count]

@@ -161,6 +161,17 @@ def int32_at(context, address, place):
 
 
 @intrinsic
+def float32_at(context, address, place):
+    """The same of an array of 32-bit floats, as one of 64 bits."""
+
+    def generate(context, builder, signature, arguments):
+        begin = builder.inttoptr(arguments[0], context.get_value_type(types.float32).as_pointer())
+        return builder.fpext(builder.load(builder.gep(begin, [arguments[1]])), context.get_value_type(types.float64))
+
+    return types.float64(types.int64, types.int64), generate
+
+
+@intrinsic
 def put_byte(context, address, place, byte):
     """Writes a byte of an array that is given by its address."""
 
@@ -170,6 +181,18 @@ def put_byte(context, address, place, byte):
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.uint8), generate
+
+
+@intrinsic
+def put_int64(context, address, place, value):
+    """Writes an integer of an array that is given by its address."""
+
+    def generate(context, builder, signature, arguments):
+        begin = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
+        builder.store(arguments[2], builder.gep(begin, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
 @intrinsic

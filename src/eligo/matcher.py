@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from eligo.arguments import directory_path, flag, one_of, plain_id, shown, tag_names, text, whole_number
 from eligo.arrow import arrow_of
+from eligo.compile.arrow_events import TableEvents
 from eligo.compile.compiled import F64, I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_texts import JsonEvents, decoded_event, text_bytes
@@ -32,7 +33,7 @@ from eligo.language import Limits, Quantified, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
-from eligo.segments.encoding import Encoded, encoded, moving, slices
+from eligo.segments.encoding import Encoded, encoded, moving, slices, table_events
 from eligo.segments.pace import Pace
 from eligo.segments.rule_table import OWNER
 from eligo.segments.rules import View
@@ -330,6 +331,7 @@ class Matcher:
         limit: int | None = None,
         on_error: Literal["raise"] = "raise",
         threads: int | None = None,
+        pairs: str | None = None,
     ) -> pa.Table: ...
 
     @overload
@@ -341,6 +343,7 @@ class Matcher:
         limit: int | None = None,
         on_error: Literal["collect"],
         threads: int | None = None,
+        pairs: str | None = None,
     ) -> tuple[pa.Table, list[Reject]]: ...
 
     @interruptible
@@ -352,6 +355,7 @@ class Matcher:
         limit: int | None = None,
         on_error: Literal["raise", "collect"] = "raise",
         threads: int | None = None,
+        pairs: str | None = None,
     ) -> pa.Table | tuple[pa.Table, list[Reject]]:
         """Match many events: an Arrow, pandas or Polars table, or an iterable of dicts.
 
@@ -365,23 +369,26 @@ class Matcher:
         from an iterable, and encoded, by the calling thread alone; rules that ask about documents, and "collect", have
         one thread.
 
+        `pairs`: the name of a column that holds attributes of each event with their values, as a map or as a list of
+        structs with two fields, for events that have few of many attributes. They are attributes as columns are.
+
         Each event is matched against the rules of one moment. That moment is the same for all events of a batch, unless
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
         many = self._threads(events, threads)
-        return self._matched(slices(events, many), tags, limit, on_error, many)
+        return self._matched(slices(events, many, _column(pairs)), tags, limit, on_error, many)
 
     @interruptible
     def match_stream(
-        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None
+        self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None, pairs: str | None = None
     ) -> pa.RecordBatchReader:
         """The answer of `match_batch`, in batches that come as they are read, each with about a million matches: for
         answers that are larger than memory. Events are read from an iterable as they are needed, and matched against
-        the rules of that moment.
+        the rules of that moment. `pairs` is that of `match_batch`.
         """
         most = None if limit is None else whole_number("limit", limit)
-        wanted = None if tags is None else tag_names("tags", tags)
+        wanted, column = None if tags is None else tag_names("tags", tags), _column(pairs)
         kind = self.rule_type
         fields = pa.schema([("event", pa.int64()), ("rule", kind)])
         pace = Pace()
@@ -390,7 +397,7 @@ class Matcher:
             return list(view.batch(events, wanted, most))
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for first, part in slices(events):
+            for first, part in slices(events, pairs=column):
                 with moving(first):
                     for numbers, ids in pace.through(part, look):
                         yield pa.record_batch([arrow_of(numbers + first), ids.cast(kind)], schema=fields)
@@ -490,9 +497,18 @@ class Matcher:
 
     @interruptible
     def top_batch(
-        self, events: Any, k: int = 10, *, tags: Iterable[str] | None = None, threads: int | None = None
+        self,
+        events: Any,
+        k: int = 10,
+        *,
+        tags: Iterable[str] | None = None,
+        threads: int | None = None,
+        pairs: str | None = None,
     ) -> pa.Table:
-        """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`."""
+        """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`.
+
+        `threads` and `pairs` are those of `match_batch`.
+        """
         wanted, most = None if tags is None else tag_names("tags", tags), whole_number("k", k)
 
         def answer(view: View, events: Any) -> list[tuple[I64, pa.Array, F64]]:
@@ -500,7 +516,7 @@ class Matcher:
 
         found: list[tuple[I64, pa.Array, F64]] = []
         many = self._threads(events, threads)
-        for first, best in self._answers(slices(events, many), answer, many):
+        for first, best in self._answers(slices(events, many, _column(pairs)), answer, many):
             found += ((number + first, ids, weight) for number, ids, weight in best)
         kind = self._type_of([ids for _, ids, _ in found])
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
@@ -627,9 +643,12 @@ class Matcher:
         return self._joins.documents
 
     @interruptible
-    def observe(self, events: Any) -> None:
-        """Learn from past events how often each predicate holds; indexes then look at the rarest first."""
-        self.engine.rules.observe(events)
+    def observe(self, events: Any, *, pairs: str | None = None) -> None:
+        """Learn from past events how often each predicate holds; indexes then look at the rarest first.
+
+        `pairs` is that of `match_batch`.
+        """
+        self.engine.rules.observe(table_events(events, _column(pairs)))
 
     @interruptible
     def stats(self) -> Stats:
@@ -684,12 +703,16 @@ class Matcher:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
 
 
+def _column(pairs: str | None) -> str | None:
+    return None if pairs is None else text("pairs", pairs, "the name of the column with attributes and values")
+
+
 def _encoded_here(sliced: Iterable[tuple[int, Any]], view: SegmentsView) -> Iterator[tuple[int, Any]]:
     """The slices, encoded by the calling thread where that is Python's work, of which only one thread can do some at a
-    time: several would wait for each other at every step. JSON is read by kernels, by whichever thread.
+    time: several would wait for each other at every step. Tables and JSON are read by kernels, by whichever thread.
     """
     for first, part in sliced:
-        if isinstance(part, JsonEvents):
+        if isinstance(part, JsonEvents | TableEvents):
             yield first, part
             continue
         with moving(first):

@@ -421,6 +421,8 @@ def _ask(matcher: Any) -> None:
     matcher.match_batch(_table().slice(1), tags=("some",), limit=1)
     full = pa.table({"a": [1, 2], "f": [0.5, 1.5], "s": ["x", "y"], "flag": [True, False], "t": [_MOMENT, _MOMENT]})
     matcher.match_batch(full)
+    matcher.match_batch(_table(), pairs="inner")
+    matcher.match_batch(pa.table({"many": pa.array([["p"]], pa.list_(pa.string(), 1))}))  # read column by column
     matcher.match_batch(full.to_batches()[0].slice(1))
     matcher.observe(list(_EVENTS) * 40)  # enough of them for indexes to adjust themselves
     matcher.observe(full)

@@ -1,9 +1,10 @@
-"""From an Arrow table to entries of an event buffer, a column at a time.
+"""From columns of an Arrow table to entries of an event buffer: what a table means, and what may be wrong with it.
+
+Most columns are read by kernels instead (`arrow_events.py`), which leave to this file what they are not sure of.
 
 Flat columns, struct columns by dotted name, list columns as several values, map columns as one attribute for each
 key; structs and maps within each other as deep as rules name them; of a union each value by its own type. Nulls and NaN
-are absent. Each column becomes entries (row, meta, key); the entries of all columns are then dealt out to the rows, so
-that those of one attribute stay next to each other.
+are absent. Each column becomes entries (row, meta, key), those of one attribute next to each other.
 """
 
 from __future__ import annotations
@@ -33,22 +34,20 @@ _FACTORS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _NO_ROWS: I64 = np.zeros(0, np.int64)
 
 
-def encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer) -> None:
-    """Put all the rows of a table into an empty buffer."""
-    try:
-        _encode_table(table, encoder, buffer)
-    except EventError:
-        fewer = encoder.narrowed()
-        if fewer is None:
-            raise
-        _encode_table(table, fewer, buffer)
-
-
-def _encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer) -> None:
-    rows = table.num_rows
-    parts: list[Entries] = []
+def read_columns(
+    table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: EventBuffer, pairs: int = -1
+) -> list[list[Entries]]:
+    """The entries of all columns, of each column and its parts by themselves; strings whose bytes are looked at go to
+    the text table of the buffer. `pairs` is the number of the column that holds pairs, if there is one.
+    """
     seen: dict[str, list[I64]] = {}
-    todo = [piece for i, field in enumerate(table.schema) for piece in _pieces(field.name, table.column(i), encoder)]
+    names = enumerate(table.schema.names)
+    columns = [_pieces(name, table.column(i), encoder, i == pairs) for i, name in names]
+    return [_entries(pieces, seen, encoder, buffer) for pieces in columns]
+
+
+def _entries(todo: list[Piece], seen: dict[str, list[I64]], encoder: Encoder, buffer: EventBuffer) -> list[Entries]:
+    parts: list[Entries] = []
     todo.reverse()
     while todo:
         name, column, events = todo.pop()
@@ -63,39 +62,38 @@ def _encode_table(table: pa.Table | pa.RecordBatch, encoder: Encoder, buffer: Ev
             raise UnusableValuesError(
                 f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}", name
             ) from None
-    counts = np.zeros(rows + 1, np.int64)
-    for part in parts:
-        counts[1:] += np.bincount(part[0], minlength=rows)
-    offsets = np.cumsum(counts)
-    total = int(offsets[-1])
-    cursor = offsets[:-1].copy()
-    metas, keys = np.zeros(max(total, 1), np.int64), np.zeros(max(total, 1), np.int64)
-    for part in parts:
-        # All of one kind, for one version of the kernel: none of Arrow's own, which are read-only, none repeated.
-        deal(*(np.require(array, np.int64, ["C", "W"]) for array in part), cursor, metas, keys)
-    buffer.replace(offsets, metas, keys, int(counts.max(initial=0)))
+    return parts
 
 
-def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder) -> list[Piece]:
-    """A column that rules could name, in as few arrays as Arrow can make of its chunks."""
-    if name not in encoder.metas and name not in encoder.paths:
+def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder, are_pairs: bool) -> list[Piece]:
+    """A column that rules could name, or the attributes in a column of pairs, in as few arrays as Arrow can make of its
+    chunks.
+    """
+    if not are_pairs and name not in encoder.metas and name not in encoder.paths:
         return []
     kind = _without_views(column.type)
     try:
         column = column if kind == column.type else column.cast(kind)
+        if not are_pairs:
+            return [(name, chunk, events) for chunk, events in _chunks(column)]
+        return [piece for chunk, events in _chunks(column) for piece in _pair_values(name, chunk, events, encoder)]
     except pa.ArrowException as error:
-        raise ColumnError(f"attribute {name!r} cannot be read from Arrow type {column.type}: {error}") from None
+        what = "column" if are_pairs else "attribute"
+        raise ColumnError(f"{what} {name!r} cannot be read from Arrow type {column.type}: {error}") from None
+
+
+def _chunks(column: pa.Array | pa.ChunkedArray) -> list[tuple[pa.Array, I64 | None]]:
+    """The arrays of a column, and the rows that their values are in; None if these are all rows."""
     if not isinstance(column, pa.ChunkedArray):
-        return [(name, column, None)]
+        return [(column, None)]
     if column.num_chunks <= 1:
-        return [(name, column.chunk(0) if column.num_chunks else column.combine_chunks(), None)]
+        return [(chunk, None) for chunk in column.chunks]
     try:
-        return [(name, pa.concat_arrays(column.chunks), None)]
+        return [(pa.concat_arrays(column.chunks), None)]
     except pa.ArrowException:  # dictionaries that differ, for some types
         ends = np.cumsum([len(chunk) for chunk in column.chunks])
         return [
-            (name, chunk, np.arange(end - len(chunk), end))
-            for chunk, end in zip(column.chunks, ends.tolist(), strict=True)
+            (chunk, np.arange(end - len(chunk), end)) for chunk, end in zip(column.chunks, ends.tolist(), strict=True)
         ]
 
 
@@ -125,36 +123,74 @@ def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) ->
         return []
     if is_map:
         return _map_values(name, column, events, encoder)
-    fields = [f"{name}.{column.type.field(i).name}" for i in range(column.type.num_fields)]
-    # flatten() puts the struct's own nulls into its fields.
-    return [
-        (path, part, events)
-        for path, part in zip(fields, column.flatten(), strict=True)
-        if path in encoder.metas or path in encoder.paths
-    ]
+    fields = list(column.type)
+    paths = {i: f"{name}.{field.name}" for i, field in enumerate(fields)}
+    paths = {i: path for i, path in paths.items() if path in encoder.metas or path in encoder.paths}
+    if not any(pa.types.is_union(field.type) for field in fields):
+        parts = column.flatten()  # which puts the struct's own nulls into its fields
+        return [(path, parts[i], events) for i, path in paths.items()]
+    # A union cannot be given the struct's nulls, and Arrow ends the process when it is asked to.
+    present = np.flatnonzero(numpy_of(column.is_valid()))
+    events = present if events is None else events[present]
+    return [(path, column.field(i).take(arrow_of(present)), events) for i, path in paths.items()]
 
 
 def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
     """A map from names to values: one attribute, or path to some, for each key that rules name."""
     kind = column.type.key_type
-    if not _is_string(kind.value_type if pa.types.is_dictionary(kind) else kind):
+    if not _is_key(kind):
         raise ColumnError(f"attribute {name!r} is a map with keys of Arrow type {kind}; only strings name attributes")
-    parents, pairs = _items(column.cast(pa.list_(pa.struct([("key", kind), ("value", column.type.item_type)]))))
+    return _values_by_key(name, f"{name}.", _pair_lists(column), events, encoder)
+
+
+def _pair_values(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
+    """Maps from attributes to values, or lists of pairs of both: each attribute, or path to some, that rules name."""
+    types, kind = pa.types, column.type
+    if types.is_map(kind):
+        column = _pair_lists(column)
+    inner = column.type.value_type if types.is_list(column.type) or types.is_large_list(column.type) else pa.null()
+    if not (types.is_struct(inner) and inner.num_fields == 2 and _is_key(inner.field(0).type)):
+        raise ColumnError(
+            f"column {name!r} holds values of Arrow type {kind}; pairs are a map from strings to values, or a list of "
+            "structs with two fields, of which the first is a string"
+        )
+    return _values_by_key(name, "", column, events, encoder)
+
+
+def _is_key(kind: pa.DataType) -> bool:
+    return _is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+
+def _pair_lists(column: pa.Array) -> pa.Array:
+    """Maps as lists of structs."""
+    return column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
+
+
+def _values_by_key(name: str, prefix: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
+    """Lists of pairs: the values of each key that rules name, behind a prefix."""
+    parents, pairs = _items(column)
     if events is not None:
         parents = events[parents]
-    keys, values = pairs.flatten()
-    keys = _decoded(keys).cast(pa.large_string())
+    parts = [pairs.field(0), pairs.field(1)]
+    if pairs.null_count:
+        present = np.flatnonzero(numpy_of(pairs.is_valid()))
+        parents, parts = parents[present], [part.take(arrow_of(present)) for part in parts]
+    keys, values = _decoded(parts[0]).cast(pa.large_string()), _decoded(parts[1])
     wrong = invalid_texts(keys)
     if len(wrong):
         raise _no_text(name, parents[wrong], "a key")
     keys = keys.dictionary_encode()
-    numbers = numpy_of(keys.indices)
+    numbers, valid = numpy_of(keys.indices), _valid(keys)
+    if valid is not None:
+        numbers = np.where(valid, numbers, -1)
+    order = np.argsort(numbers, kind="stable")
+    bounds = np.searchsorted(numbers[order], np.arange(len(keys.dictionary) + 1)).tolist()
     pieces: list[Piece] = []
     for number, key in enumerate(keys.dictionary.to_pylist()):
-        path = f"{name}.{key}"
+        path = prefix + key
         if path in encoder.metas or path in encoder.paths:
-            chosen = np.nonzero(numbers == number)[0]
-            pieces.append((path, _decoded(values).take(arrow_of(chosen)), parents[chosen]))
+            chosen = order[bounds[number] : bounds[number + 1]]
+            pieces.append((path, values.take(arrow_of(chosen)), parents[chosen]))
     return pieces
 
 
@@ -398,13 +434,3 @@ def find_all(data, begin, end, slots, text, starts):
     for i in range(n):
         numbers[i] = find_bytes(data, begin, end, slots, text, starts[i], starts[i + 1])
     return numbers
-
-
-@kernel
-def deal(rows, metas, keys, cursor, out_metas, out_keys):
-    """Put every entry at the next free place of its row."""
-    for i in range(len(rows)):
-        at = cursor[rows[i]]
-        out_metas[at] = metas[i]
-        out_keys[at] = keys[i]
-        cursor[rows[i]] = at + 1

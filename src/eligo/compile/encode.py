@@ -49,6 +49,7 @@ class Encoder:
         self.special = special
         self.metas, self.paths = attributes.metas, attributes.paths
         self.attributes, self._asked = attributes, asked
+        self.table_plan: Any = None  # how the last table was read (arrow_events.py)
 
     def narrowed(self) -> Encoder | None:
         """One that knows what living rules ask, and nothing else; None if there is nothing else."""

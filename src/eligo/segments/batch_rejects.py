@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from eligo.arguments import tag_names
 from eligo.arrow import arrow_of
+from eligo.compile.arrow_events import TableEvents
 from eligo.compile.compiled import I64
 from eligo.compile.json_texts import JsonEvents
 from eligo.compile.unusable import UnusableValuesError
@@ -39,10 +40,10 @@ def matched_or_rejected(
             except EventError as error:
                 rows, why = _at_fault(error)
                 rejects.extend(Reject(int(numbers[row]), None, why) for row in rows)
-                if isinstance(left, pa.Table | pa.RecordBatch):
+                if isinstance(left, TableEvents):
                     good = np.ones(len(left), np.bool_)
                     good[rows] = False
-                    numbers, left = numbers[good], left.filter(arrow_of(good))
+                    numbers, left = numbers[good], left.filtered(good)
                 else:  # all before the one that is named can be used
                     found = _batch(view, between(left, 0, rows[0]), wanted, limit, numbers, rejects)
                     yield from ((numbers[number], ids) for number, ids in found)

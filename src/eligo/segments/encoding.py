@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from eligo.compile.arrow import encode_table
+from eligo.compile.arrow_events import TableEvents
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_texts import JsonEvents
 from eligo.errors import EventError
 
-Events: TypeAlias = pa.Table | pa.RecordBatch | JsonEvents | list[Any]
+Events: TypeAlias = TableEvents | JsonEvents | list[Any]
 
 _SLICE = 4096  # events at a time: their entries stay in the cache
 _BLOCK = 1024  # of which fewer are not worth a thread
@@ -41,14 +41,14 @@ def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, Events,
         yield first, part, encoded(part, encoder, first, buffer)
 
 
-def slices(events: Any, threads: int = 1) -> Iterator[tuple[int, Events]]:
-    """The events as they come, some at a time, and the number of the first of each slice; for so many threads."""
-    found = events if isinstance(events, JsonEvents) else as_events(events)
-    if isinstance(found, pa.Table | pa.RecordBatch | JsonEvents):
-        # So many that each thread has some, but no fewer than a block of events, nor than pays for reading the columns.
-        columns = 0 if isinstance(found, JsonEvents) else found.num_columns
-        least, most = max(_BLOCK, min(_SLICE, 8 * columns)), max(_SLICE, columns)
-        size = max(least, min(most, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
+def slices(events: Any, threads: int = 1, pairs: str | None = None) -> Iterator[tuple[int, Events]]:
+    """The events as they come, some at a time, and the number of the first of each slice; for so many threads. `pairs`
+    is the name of a table's column that holds attributes and values.
+    """
+    found = events if isinstance(events, JsonEvents) else table_events(events, pairs)
+    if isinstance(found, JsonEvents | TableEvents):
+        # So many that each thread has some, but no fewer than a block of events.
+        size = max(_BLOCK, min(_SLICE, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
         for first in range(0, len(found), size):
             yield first, found.slice(first, size)
         return
@@ -66,12 +66,17 @@ def between(events: Events, first: int, stop: int | None = None) -> Events:
     return events.slice(first, (len(events) if stop is None else stop) - first)
 
 
+def as_given(events: Events) -> Any:
+    """The events as whoever reads their values wants them: a table as such."""
+    return events.given() if isinstance(events, TableEvents) else events
+
+
 def encoded(part: Events, encoder: Encoder, first: int, buffer: EventBuffer | None = None) -> EventBuffer:
     """A slice encoded, into the buffer if it is no table; `first` is the number of its first event in messages."""
-    if isinstance(part, pa.Table | pa.RecordBatch):
+    if isinstance(part, TableEvents):
         table = EventBuffer()
         try:
-            encode_table(part, encoder, table)
+            part.encode(encoder, table)
         except EventError as error:
             raise moved(error, first) from None
         return table
@@ -88,6 +93,18 @@ def encoded(part: Events, encoder: Encoder, first: int, buffer: EventBuffer | No
         except EventError as error:
             raise EventError(f"event {first + number}: {error}") from None
     return buffer
+
+
+def table_events(events: Any, pairs: str | None = None) -> TableEvents | Iterable[Any]:
+    """The rows of a table; what is no table as it is. `pairs` is the name of a column of attributes and values."""
+    if isinstance(events, TableEvents):
+        return events
+    found = as_events(events)
+    if isinstance(found, pa.Table | pa.RecordBatch):
+        return TableEvents(found, pairs)
+    if pairs is not None:
+        raise EventError(f"pairs={pairs!r} is a column: the events have to be a table, not {type(events).__name__}")
+    return found
 
 
 def as_events(events: Any) -> pa.Table | pa.RecordBatch | Iterable[Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from eligo.compile import codes
+from eligo.compile.arrow_events import TableEvents
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64
 from eligo.compile.conjunctions import Conjunctions
@@ -19,7 +19,7 @@ from eligo.compile.strings import Strings
 from eligo.forking import INNER, fork_lock
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import kernel
-from eligo.segments.encoding import as_events, encoded_slices
+from eligo.segments.encoding import encoded_slices, table_events
 
 _APART = 8_000_000  # more than any rank by spaces
 KEPT = 512  # events: enough to tell one in a hundred, few enough that ranking a segment takes milliseconds
@@ -72,10 +72,10 @@ def rank_by(held: I64, conjunctions: Conjunctions) -> I64:
 
 def _some(events: Any) -> Any:
     """At most twice as many events as are kept, evenly spaced."""
-    events = as_events(events)
-    if isinstance(events, pa.Table | pa.RecordBatch):
-        step = max(1, events.num_rows // KEPT)
-        return events.take(np.arange(0, events.num_rows, step)) if step > 1 else events
+    events = table_events(events)
+    if isinstance(events, TableEvents):
+        step = max(1, len(events) // KEPT)
+        return events.filtered(np.arange(len(events)) % step == 0) if step > 1 else events
     kept: list[Any] = []
     step = 1
     for number, event in enumerate(events):

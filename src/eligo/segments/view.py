@@ -16,14 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eligo.arguments import tag_names
-from eligo.arrow import arrow_of
+from eligo.arrow import arrow_of, room
 from eligo.compile.compiled import F64, I32, I64, U8, concatenate
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.naming import attribute_counts
 from eligo.jit import kernel
 from eligo.rule import Rule, RuleId
-from eligo.segments.encoding import encoded_slices
+from eligo.segments.encoding import as_given, encoded_slices
 from eligo.segments.live import LivePart, LiveTable
 from eligo.segments.rule_table import RuleTable, is_id
 from eligo.segments.rules import Screen, View, screened, screened_together
@@ -260,7 +260,7 @@ class SegmentsView(View):
         """
         found = []
         if self._screen is not None:
-            self._screen.begin(first, events)
+            self._screen.begin(first, as_given(events))
         for segment, mask in zip(self.segments, allowed, strict=True):
             ends, rows = segment.match_batch(buffer, mask)
             if len(rows):
@@ -293,14 +293,6 @@ class _Found:
 
     def weight(self) -> F64:
         return self.table.weight[self.rows]
-
-
-def room(count: int) -> I64:
-    """An array for what goes into an answer, in memory of Arrow's, which it keeps for the next answer when this one is
-    gone: new memory from the system takes longer than what is written to it.
-    """
-    array: I64 = np.frombuffer(pa.allocate_buffer(8 * count), np.int64)
-    return array
 
 
 @kernel

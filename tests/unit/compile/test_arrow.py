@@ -11,6 +11,11 @@ import pyarrow as pa
 import pytest
 
 import eligo
+from eligo.compile.arrow_events import TableEvents
+from eligo.compile.attributes import Attributes
+from eligo.compile.encode import Encoder
+from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
 
 RULES = {
     "int": "n = 3", "big": "n > 9007199254740992", "float": "f >= 0.5", "whole": "f = 2", "text": "s = 'a'",
@@ -471,3 +476,112 @@ def test_a_day_too_far_away_is_named_by_column_and_row() -> None:
     with pytest.raises(eligo.EventError, match="event 2: attribute 'd': a date or timestamp lies beyond"):
         matcher.match_batch(pa.table({"d": days}))
     assert matcher.match_batch(pa.table({"d": days.take([0, 1, 3])})).to_pylist() == [{"event": 2, "rule": "day"}]
+
+
+SPARSE = [
+    {"n": 3, "s": "a", "t": datetime(2026, 1, 31, tzinfo=UTC)},
+    {},
+    {"s": "abc", "f": 0.5, "u.age": 20, "unknown": 1},
+    {"l": "x", "b": True, "n": 2**60},
+]
+
+
+def in_pairs(kind: str) -> pa.Array:
+    """Sparse events as one column of a union of types: of maps, or of lists of structs."""
+    types = [pa.int64(), pa.string(), pa.bool_(), pa.float64(), pa.timestamp("us", "UTC")]
+    pairs = [pair for event in SPARSE for pair in event.items()]
+    kinds = [[int, str, bool, float, datetime].index(type(value)) for _, value in pairs]
+    parts = [pa.array([v for (_, v), k in zip(pairs, kinds, strict=True) if k == n], t) for n, t in enumerate(types)]
+    places = pa.array([kinds[:i].count(k) for i, k in enumerate(kinds)], pa.int32())
+    values = pa.UnionArray.from_dense(pa.array(kinds, pa.int8()), places, parts)
+    names = pa.array([name for name, _ in pairs])
+    offsets = pa.array(np.cumsum([0, *map(len, SPARSE)]), pa.int32())
+    if kind == "map":
+        return pa.MapArray.from_arrays(offsets, names, values)
+    structs = pa.StructArray.from_arrays([names, values], ["attribute", "value"])
+    return pa.ListArray.from_arrays(offsets, structs)
+
+
+@pytest.mark.parametrize("index", ["auto", "be-tree"])
+@pytest.mark.parametrize("kind", ["map", "list"])
+def test_pairs_are_attributes_as_columns_are(kind: str, index: str) -> None:
+    m = eligo.Matcher(index)
+    m.add_many(RULES)
+    column, whole = in_pairs(kind), [{"k": 1, **event} for event in SPARSE]
+    m.add("beside", "k = 1 and n = 3")
+    events = pa.table({"has": column, "k": [1] * len(SPARSE)})
+    wanted = one_by_one(m, whole)
+    assert pairs(m.match_batch(events, pairs="has")) == wanted
+    assert (0, "beside") in wanted
+    assert pairs(m.match_stream(events, pairs="has").read_all()) == wanted
+    assert m.top_batch(events, 100, pairs="has")["rule"].to_pylist() == m.top_batch(whole, 100)["rule"].to_pylist()
+    many = pa.concat_tables([events] * 2000)
+    m.observe(many, pairs="has")
+    for threads in (1, 2):
+        assert len(m.match_batch(many, pairs="has", threads=threads)) == 2000 * len(wanted)
+    assert pairs(m.match_batch(events.slice(1, 2), pairs="has")) == one_by_one(m, whole[1:3])
+
+
+def test_an_attribute_by_a_column_and_by_a_pair_is_refused() -> None:
+    m = matcher()
+    has = pa.array([[("n", 3)], [("n", 3)], [("n", 3), ("n", 4)], None], pa.map_(pa.string(), pa.int64()))
+    events = pa.table({"n": pa.array([None, 3, None, 3]), "has": has})
+    found, rejects = m.match_batch(events, pairs="has", on_error="collect")
+    assert pairs(found) == [(0, "int"), (0, "null"), (3, "int"), (3, "null")]
+    assert [(reject.row, reject.message) for reject in rejects] == [
+        (1, "attribute 'n' is given twice, by two columns: drop one"),
+        (2, "attribute 'n' is given twice, by a map that repeats a key: drop one"),
+    ]
+
+
+def test_pairs_that_are_none() -> None:
+    m = matcher()
+    with pytest.raises(eligo.EventError, match="pairs='has': the table of events has no columns of this name"):
+        m.match_batch(table(), pairs="has")
+    with pytest.raises(eligo.EventError, match="pairs='has' is a column: the events have to be a table, not list"):
+        m.match_batch(EVENTS, pairs="has")
+    with pytest.raises(eligo.EventError, match=r"column 'n' holds values of Arrow type int64; pairs are a map"):
+        m.match_batch(table(), pairs="n")
+    with pytest.raises(eligo.OptionError, match="pairs is the name of the column"):
+        m.match_batch(table(), pairs=1)  # type: ignore[call-overload]
+    assert pairs(m.match_batch(table().slice(0, 0), pairs="m")) == []
+
+
+def test_documents_are_asked_about_attributes_in_pairs() -> None:
+    documents = eligo.Documents()
+    documents.add_many([{"price": 5, "name": "x"}])
+    m = eligo.Matcher(documents=documents)
+    m.add("less", "exists d (price < d.price)")
+    has = pa.array([[("price", 4)], [("price", 6)], None], pa.map_(pa.string(), pa.int64()))
+    assert pairs(m.match_batch(pa.table({"has": has}), pairs="has")) == [(0, "less")]
+
+
+def test_tables_of_many_short_chunks() -> None:
+    m = matcher()
+    whole = pa.concat_tables([table().slice(i % 5, 1) for i in range(3000)])
+    assert whole["n"].num_chunks == 3000
+    wanted = m.match_batch(whole.combine_chunks())
+    assert m.match_batch(whole).equals(wanted)
+    apart = pa.table(
+        {name: whole[name].combine_chunks() if name in "nf" else whole[name] for name in whole.schema.names}
+    )
+    assert m.match_batch(apart).equals(wanted)
+
+
+def test_strings_and_attributes_of_rules_that_come_between_two_slices_are_found() -> None:
+    attributes, strings = Attributes(["s"]), Strings()
+    encoder = Encoder(attributes, strings, {})
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), ["a", "b"])
+    events = TableEvents(pa.table({"s": words, "n": [1, 2], "m": pa.array([[("b", 5)], None], SCHEMA.field("m").type)}))
+
+    def entries() -> list[tuple[int, int]]:
+        buffer = EventBuffer()
+        events.slice(0, 2).encode(encoder, buffer)
+        return list(zip(buffer.meta.tolist(), buffer.key.tolist(), strict=True))
+
+    assert entries() == [(13, -1), (13, -1)]
+    strings.intern("b")
+    assert entries() == [(13, -1), (13, 0)]
+    attributes.intern("n")
+    attributes.intern("m.b")
+    assert entries() == [(13, -1), (256 + 1, 1), (512 + 1, 5), (13, 0), (256 + 1, 2)]

@@ -18,7 +18,7 @@ from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.interrupts import uninterrupted
 from eligo.rule import Rule, RuleId
-from eligo.segments.encoding import between, encoded, slices
+from eligo.segments.encoding import as_given, between, encoded, slices
 from eligo.segments.living.complete import CompletionScratch, complete_many, complete_one
 from eligo.segments.living.pools import GOING, LIVING, ROWS, USED_CONJUNCTIONS
 from eligo.segments.living.records import gather, tag_of
@@ -215,7 +215,7 @@ class LivingView(View):
             moved_on()
         counts, rows = self._many(buffer, at, names, -1 if self._screen is not None else most)
         if self._screen is not None and len(rows):
-            self._screen.begin(number, events)
+            self._screen.begin(number, as_given(events))
             start = number + at
             numbers = np.repeat(np.arange(start, start + len(counts)), counts)
             rows, numbers = rows[kept := self._screened(rows, numbers)], numbers[kept]
