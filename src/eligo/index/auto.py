@@ -26,7 +26,6 @@ class _Planned:
     """
 
     blocks: ClassVar[Literal["never", "always", "where it pays"]] = "where it pays"
-    by_least_likely: ClassVar[bool] = True
     options: ClassVar[Mapping[str, Option]] = {}
 
     def text_attributes(self, conjunctions: Conjunctions) -> I32:

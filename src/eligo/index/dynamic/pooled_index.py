@@ -65,6 +65,7 @@ class PooledIndex(NativeIndex):
     """An index whose arrays are those of its pools."""
 
     keeps_rows = True
+    by_least_likely = True
     copy_rows: ClassVar[Any]  # what `copying` made (content.py)
     pools_type: ClassVar[Any]
     scratch_type: ClassVar[type[PooledScratch]]
