@@ -64,7 +64,7 @@ def untyped(node: ast.AST, compiled: bool) -> list[str]:
         inner = compiled
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             names = {ast.unparse(d.func if isinstance(d, ast.Call) else d) for d in child.decorator_list}
-            inner = compiled or bool(names & {"kernel", "inline", "intrinsic"})
+            inner = compiled or bool(names & {"kernel", "holding", "inline", "intrinsic"})
             if not inner and not has_types(child):
                 found.append(child.name)
         found += untyped(child, inner)

@@ -109,7 +109,7 @@ class Encoder:
                     if not flat and name in self.paths and isinstance(value, Mapping):
                         buffer.reset(before)
                         return self.encode(self._flat(event), buffer, True)
-                    entries = self._entries(name, value, buffer)
+                    entries = self.entries(name, value, buffer)
                     while n + len(entries) + room > len(buffer.meta):
                         buffer.grow()
                     meta_view, key_view = buffer.meta_view, buffer.key_view
@@ -162,7 +162,7 @@ class Encoder:
                 meta = self.metas.get(name)
                 if meta is None:
                     continue
-                entries = self._entries(name, value, buffer)
+                entries = self.entries(name, value, buffer)
                 while n + len(entries) > len(buffer.meta):
                     buffer.grow()
                 for kind, key in entries:
@@ -178,7 +178,7 @@ class Encoder:
         buffer.close_event(n, buffer.runs - before[-1])
         return None
 
-    def _entries(self, name: str, value: Any, buffer: EventBuffer) -> list[tuple[int, int]]:
+    def entries(self, name: str, value: Any, buffer: EventBuffer) -> list[tuple[int, int]]:
         """Kinds and keys of whatever an attribute holds; none when it is absent."""
         special = self.special.get(name, 0)
         try:

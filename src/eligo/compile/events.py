@@ -49,7 +49,9 @@ class EventBuffer:
         self.range_runs = np.zeros((0, 6), np.int64)
         self.located = 0
         self.json: Any = None  # what reads JSON into it (json_events.py)
-        self._handle: object | None = None
+        self.dicts: Any = None  # what reads dicts into it (dict_events.py)
+        self.waited = 0  # events since that was good for the rules
+        self._handle: Any = None
         self.clear()
         self._refresh(entries)
 
@@ -142,7 +144,7 @@ class EventBuffer:
         return row
 
     @property
-    def handle(self) -> object:
+    def handle(self) -> Any:
         """The kernels' argument, for the events closed so far."""
         if self.widest > self.located:
             self._refresh(2 * self.widest)

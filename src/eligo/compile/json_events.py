@@ -9,7 +9,7 @@ sure, of one event in a batch or the only one, these two do it.
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class JsonReader:
 def encode_json(encoder: Encoder, event: bytes, buffer: EventBuffer) -> None:
     """Put the event that a JSON text is into an empty buffer."""
     while True:
-        ended, _, count, texts, text_end = json_kernels.read_event(_reader(encoder, buffer), event)
+        ended, _, count, texts, text_end = json_kernels.read_event(reader(encoder, buffer).handle, event)
         if ended == json_kernels.DONE:
             buffer.events, buffer.count, buffer.texts, buffer.text_end = 1, count, texts, text_end
             buffer.widest = count
@@ -99,7 +99,7 @@ def encode_json_batch(events: JsonEvents, encoder: Encoder, buffer: EventBuffer,
     buffer.make_event_room(len(events))
     while True:
         ended, at, buffer.count, buffer.texts, buffer.text_end = json_kernels.read_batch(
-            _reader(encoder, buffer), data, begin, end, buffer.events, buffer.count, buffer.texts, buffer.text_end
+            reader(encoder, buffer).handle, data, begin, end, buffer.events, buffer.count, buffer.texts, buffer.text_end
         )
         buffer.events = at
         if ended == json_kernels.DONE:
@@ -124,12 +124,12 @@ def _make_room(buffer: EventBuffer, ended: int, size: int) -> None:
         buffer.make_text_room(len(buffer.text_number) + 1, buffer.text_end + size)
 
 
-def _reader(encoder: Encoder, buffer: EventBuffer) -> Any:
+def reader(encoder: Encoder, buffer: EventBuffer) -> JsonReader:
     """The kernel's argument for an encoder and a buffer as they are now."""
-    reader: JsonReader | None = buffer.json
-    if reader is None or not reader.is_for(encoder, buffer):
-        reader = buffer.json = JsonReader(encoder, buffer)
-    return reader.handle
+    known: JsonReader | None = buffer.json
+    if known is None or not known.is_for(encoder, buffer):
+        known = buffer.json = JsonReader(encoder, buffer)
+    return known
 
 
 def _branches(attributes: Attributes) -> Branches:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
+from eligo.jit import entry
 from eligo.language.limits import Limits
 from eligo.language.tree import Node
 from eligo.options import Option, Value, own
@@ -21,6 +22,13 @@ class EvaluatorScratch:
     def __init__(self, rules: int) -> None:
         self.matched = np.zeros(rules + max(1024, rules // 4), np.int32)
         self.offsets, self.ends = np.zeros(2, np.int64), np.zeros(2, np.int64)  # of one event's conjunctions, and rules
+        self.given, self.taken = memoryview(self.offsets), memoryview(self.ends)  # type: ignore[arg-type]
+        self.enter: Any = None
+
+    def bind(self, kernel: Any, args: tuple[Any, ...]) -> Any:
+        """The machine code of the kernel that all evaluations with this scratch call, with arguments like these."""
+        self.enter = entry(kernel, *args)
+        return self.enter
 
 
 class Evaluator(ABC):
@@ -87,9 +95,9 @@ class Evaluator(ABC):
 
         `allowed` has a byte for each rule, 0 for those to leave out, or no bytes at all when none are.
         """
-        scratch.offsets[1] = count
+        scratch.given[1] = count
         self.evaluate_batch(found, scratch.offsets, 1, allowed, scratch, scratch.ends)
-        return int(scratch.ends[1])
+        return scratch.taken[1]  # type: ignore[no-any-return]
 
     @abstractmethod
     def group(self, found: I32, count: int, scratch: Any) -> int:

@@ -85,9 +85,8 @@ class Dewey(Evaluator):
     def evaluate_batch(
         self, found: I32, offsets: I64, events: int, allowed: U8, scratch: DeweyScratch, ends: I64
     ) -> int:
-        return dewey_batch(  # type: ignore[no-any-return]
-            self.handle, found, offsets, events, allowed, scratch.group, scratch.node, ends
-        )
+        args = self.handle, found, offsets, events, allowed, scratch.group, scratch.node, ends
+        return (scratch.enter or scratch.bind(dewey_batch, args))(*args)  # type: ignore[no-any-return]
 
 
 def _packed(starts: I64, parts: I32, kept: NDArray[Any]) -> Arrays:

@@ -86,9 +86,8 @@ class Interval(Evaluator):
     def evaluate_batch(
         self, found: I32, offsets: I64, events: int, allowed: U8, scratch: IntervalScratch, ends: I64
     ) -> int:
-        return interval_batch(  # type: ignore[no-any-return]
-            self.handle, found, offsets, events, allowed, scratch.group, scratch.reached, ends
-        )
+        args = self.handle, found, offsets, events, allowed, scratch.group, scratch.reached, ends
+        return (scratch.enter or scratch.bind(interval_batch, args))(*args)  # type: ignore[no-any-return]
 
 
 # The labels as one argument of kernels.

@@ -139,6 +139,5 @@ class Shared(Evaluator):
         return shared_one(self.handle, found, count, allowed, scratch.handle)  # type: ignore[no-any-return]
 
     def evaluate_batch(self, found: I32, offsets: I64, events: int, allowed: U8, scratch: Any, ends: I64) -> int:
-        return shared_batch(  # type: ignore[no-any-return]
-            self.handle, found, offsets, events, allowed, scratch.handle, scratch.words, ends
-        )
+        args = self.handle, found, offsets, events, allowed, scratch.handle, scratch.words, ends
+        return (scratch.enter or scratch.bind(shared_batch, args))(*args)  # type: ignore[no-any-return]

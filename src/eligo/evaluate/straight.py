@@ -73,9 +73,8 @@ class Straight(Evaluator):
         return self.evaluate(found, count, allowed, scratch)
 
     def evaluate_batch(self, found: I32, offsets: I64, events: int, allowed: U8, scratch: Any, ends: I64) -> int:
-        return straight_batch(  # type: ignore[no-any-return]
-            self._offsets, self._rules, found, offsets, events, allowed, scratch.handle, ends
-        )
+        args = self._offsets, self._rules, found, offsets, events, allowed, scratch.handle, ends
+        return (scratch.enter or scratch.bind(straight_batch, args))(*args)  # type: ignore[no-any-return]
 
 
 # The memory of one evaluation as one argument of kernels.

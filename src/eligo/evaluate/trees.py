@@ -73,7 +73,8 @@ class TreeEvaluator(Evaluator):
     def evaluate_batch(
         self, found: I32, offsets: I64, events: int, allowed: U8, scratch: TreeScratch, ends: I64
     ) -> int:
-        return trees_batch(self.handle, found, offsets, events, allowed, scratch.handle, ends)  # type: ignore[no-any-return]
+        args = self.handle, found, offsets, events, allowed, scratch.handle, ends
+        return (scratch.enter or scratch.bind(trees_batch, args))(*args)  # type: ignore[no-any-return]
 
 
 class Walk(TreeEvaluator):

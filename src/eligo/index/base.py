@@ -20,7 +20,7 @@ import numpy as np
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
-from eligo.jit import kernel
+from eligo.jit import entry, kernel
 from eligo.options import Option
 
 
@@ -31,6 +31,16 @@ class Scratch:
         self.found = np.zeros(conjunctions + max(1024, conjunctions // 4), np.int32)
         self.counters = np.zeros(2, np.int64)
         self.offsets = np.zeros(2, np.int64)  # of one event's conjunctions in `found`
+        self.places = memoryview(self.offsets)  # type: ignore[arg-type]
+        self.enter: Any = None  # the machine code of searches with this scratch, of events whose handle is of
+        self.event_type: Any = None  # this type
+
+    def bind(self, kernel: Any, args: tuple[Any, ...]) -> Any:
+        """The machine code of a search with arguments like these, the second of which are the events."""
+        self.event_type = None  # Ctrl-C may come between any two steps
+        self.enter = entry(kernel, *args)
+        self.event_type = args[1]._type
+        return self.enter
 
 
 class Index(ABC):
@@ -89,16 +99,17 @@ class Index(ABC):
     def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
         """Put the conjunctions that an event satisfies into scratch.found; how many, in any order, each once."""
         self.search_batch(events, event, event + 1, scratch, scratch.offsets)
-        return int(scratch.offsets[1])
+        return scratch.places[1]  # type: ignore[no-any-return]
 
     def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
         """The same for events first, first + 1, … as far as scratch.found has room; the first event not done.
 
         Conjunctions of event first + i lie in found[offsets[i]:offsets[i+1]].
         """
-        return self.search_events(  # type: ignore[no-any-return]
-            self.handle, events.handle, first, stop, scratch.handle, offsets, len(self.conjunctions)
-        )
+        given = events.handle
+        args = self.handle, given, first, stop, scratch.handle, offsets, len(self.conjunctions)
+        known = given._type is scratch.event_type
+        return (scratch.enter if known else scratch.bind(self.search_events, args))(*args)  # type: ignore[no-any-return]
 
     def notes(self) -> dict[str, object]:
         """What `stats` should say about this index, beside its size; whole numbers of several segments are added up."""

@@ -21,19 +21,21 @@ import numba
 SEEN = (0, 60), (0, 69)  # versions of Numba whose inside is known, the last one excluded
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """A function that is compiled at its first call, for each combination of argument types."""
+def compiled(function: Callable[..., Any], nogil: bool = True) -> Any:
+    """A function that is compiled at its first call, for each combination of argument types. `nogil`: a call of it from
+    Python lets other threads run.
+    """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     if is_seen(numba.__version__):
         from eligo.kernels.finding import entry_point
         from eligo.kernels.native import Kernel
 
-        return Kernel(function, entry_point)
+        return Kernel(function, entry_point, nogil)
     from eligo.kernels.plain import plainly
 
     _warn(numba.__version__)
-    return plainly(function)
+    return plainly(function, nogil)
 
 
 def is_seen(version: str) -> bool:

@@ -35,7 +35,7 @@ def archive_name() -> str:
 def key_of(kernel: native.Kernel, args: tuple[Any, ...]) -> str:
     """What the machine code of a kernel is kept under."""
     digest = hashlib.blake2b(meaning(cast(FunctionType, kernel.py_func)), digest_size=16)
-    digest.update(f"{args} {_versions()}".encode())
+    digest.update(f"{args} {_versions()}{'' if kernel.nogil else ' holding'}".encode())
     return digest.hexdigest()
 
 

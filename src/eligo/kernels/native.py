@@ -225,8 +225,11 @@ def _brief_run(self: Any, emit_dels: bool = False, **options: Any) -> None:
 class Kernel(CPUDispatcher):
     """A dispatcher with two kinds of versions: bodies for kernels, and entries for Python."""
 
-    def __init__(self, function: Callable[..., Any], find: Callable[[Kernel, tuple[Any, ...]], Any]) -> None:
-        super().__init__(function, targetoptions={"nopython": True, "nogil": True, "boundscheck": None})
+    def __init__(
+        self, function: Callable[..., Any], find: Callable[[Kernel, tuple[Any, ...]], Any], nogil: bool = True
+    ) -> None:
+        super().__init__(function, targetoptions={"nopython": True, "nogil": nogil, "boundscheck": None})
+        self.nogil = nogil
         self._bodies: dict[tuple[Any, ...], Any] = {}
         self._find = find
 
@@ -279,7 +282,9 @@ def make_entry(kernel: Kernel, args: tuple[Any, ...], symbol: str) -> Entry:
     library.add_linking_library(body.library)
     wrapper = body.fndesc.llvm_cpython_wrapper_name
     with _bodies_only(), context.push_code_library(library):
-        context.create_cpython_wrapper(library, body.fndesc, body.environment, body.call_helper, release_gil=True)
+        context.create_cpython_wrapper(
+            library, body.fndesc, body.environment, body.call_helper, release_gil=kernel.nogil
+        )
     library._final_module.get_function(wrapper).name = symbol
     library.finalize()
     module = library._final_module

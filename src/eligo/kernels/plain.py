@@ -8,8 +8,8 @@ from typing import Any
 import numba
 
 
-def plainly(function: Callable[..., Any]) -> Any:
+def plainly(function: Callable[..., Any], nogil: bool = True) -> Any:
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return numba.njit(nogil=nogil, cache=True)(function)
     except (RuntimeError, ImportError):  # no place to write to, or a function of no module
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=nogil)(function)

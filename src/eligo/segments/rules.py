@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import F64, I32, I64, Compiled
-from eligo.compile.encode import Encode, Encoder
+from eligo.compile.dict_events import encode_event
+from eligo.compile.encode import Encode
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.compile.unusable import UnusableValuesError
@@ -147,7 +148,7 @@ class View(ABC):
         buffer: EventBuffer,
         tags: Iterable[str] | None,
         limit: int | None,
-        encode: Encode = Encoder.encode,
+        encode: Encode = encode_event,
     ) -> list[RuleId]:
         """The ids of the rules that an event matches, in the order in which they were added. `encode` is what reads the
         event; where rules ask about documents, an event is a mapping.

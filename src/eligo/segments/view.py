@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from eligo.arguments import tag_names
 from eligo.arrow import arrow_of, room
 from eligo.compile.compiled import F64, I32, I64, U8, concatenate
+from eligo.compile.dict_events import encode_event
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.naming import attribute_counts
@@ -119,7 +120,7 @@ class SegmentsView(View):
 
     def check(self, event: Any, buffer: EventBuffer) -> None:
         buffer.clear()
-        self.encoder.encode(event, buffer)
+        encode_event(self.encoder, event, buffer)
 
     def all_joins(self, most: int) -> set[str] | None:
         found: set[str] = set()
@@ -149,7 +150,7 @@ class SegmentsView(View):
         return None
 
     def rows(
-        self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, encode: Encode = Encoder.encode
+        self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, encode: Encode = encode_event
     ) -> list[tuple[Segment | LivePart, Any]]:
         """The segments with a match, and the rows."""
         buffer.clear()
@@ -172,7 +173,7 @@ class SegmentsView(View):
         buffer: EventBuffer,
         tags: Iterable[str] | None,
         limit: int | None,
-        encode: Encode = Encoder.encode,
+        encode: Encode = encode_event,
     ) -> list[RuleId]:
         found = self.rows(event, buffer, tags, encode)
         if not found:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
+from eligo.compile.dict_events import encode_event
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.interrupts import uninterrupted
@@ -59,7 +60,7 @@ class LivingView(View):
         buffer: EventBuffer,
         tags: Iterable[str] | None,
         limit: int | None,
-        encode: Encode = Encoder.encode,
+        encode: Encode = encode_event,
     ) -> list[RuleId]:
         gate, me = self._structure.gate, get_ident()
         outside = gate.is_outside(me)
@@ -100,7 +101,7 @@ class LivingView(View):
         buffer: EventBuffer,
         tags: Iterable[str] | None,
         limit: int | None,
-        encode: Encode = Encoder.encode,
+        encode: Encode = encode_event,
     ) -> I32:
         structure = self._structure
         buffer.clear()

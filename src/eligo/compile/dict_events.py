@@ -1,0 +1,115 @@
+"""Single events as dicts: read by a kernel into an event buffer, in a few steps of Python for an event, where the
+encoder needs a few for each of its attributes.
+
+What an event means is what `Encoder.encode` says. The kernel (dict_kernels.py) gives the same entries; what it is not
+sure of, a value or an event, the encoder reads. The encoder also reads the first events with rules that are new: what
+the kernel needs of them takes longer to make than it saves for these, and a program of few events never loads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+
+from eligo.compile.encode import Encoder
+from eligo.compile.events import EventBuffer
+
+_FEW: Final = 8  # events that the encoder reads after each change of the rules, and one more for so many attributes:
+_ATTRIBUTES: Final = 256
+_READABLE = True  # False: kernels cannot ask this Python about values
+
+
+class DictReader:
+    """The kernel's machine code, `enter`, and its argument, made for what `json` reads."""
+
+    __slots__ = ("ends", "enter", "handle", "json", "kept", "left", "odd")
+
+    def __init__(self, json: Any) -> None:
+        from eligo.compile import dict_kernels, python_values
+        from eligo.jit import entry
+
+        self.json = json
+        self.left: list[Any] = []  # values that the kernel leaves to the encoder; else empty
+        way = np.zeros((3, dict_kernels.DEPTH), np.int64)
+        odd, ends = np.zeros(dict_kernels.ODD, np.int64), np.zeros(dict_kernels.ENDS, np.int64)
+        self.odd, self.ends = memoryview(odd), memoryview(ends)  # type: ignore[arg-type]
+        cells, left = np.zeros(python_values.CELLS, np.int64), np.array([id(self.left)], np.int64)
+        self.handle = dict_kernels.make_dict_reader(
+            json.handle, python_values.types_here(), cells, *way, odd, ends, left
+        )
+        self.enter = entry(dict_kernels.read_dict, self.handle, 0)
+
+    def rest(self, encoder: Encoder, buffer: EventBuffer) -> bool:
+        """Put texts and odd values into the buffer, beside the entries that are there, and end the event; False if it
+        has to be read by the encoder as a whole.
+        """
+        count, buffer.texts, buffer.text_end, odds = self.ends
+        values = self.left[:]
+        self.left.clear()
+        names = list(encoder.attributes.branches.nodes) if odds else []
+        for node, value in zip(self.odd[:odds], values, strict=True):
+            name = names[node - 1]
+            if name in encoder.paths and isinstance(value, Mapping):
+                return False
+            meta = encoder.metas.get(name)
+            if meta is None:
+                continue
+            for kind, key in encoder.entries(name, value, buffer):
+                if count == len(buffer.meta):
+                    buffer.grow()
+                buffer.meta_view[count], buffer.key_view[count] = meta + kind, key
+                count += 1
+        buffer.close_event(count, buffer.runs)
+        return True
+
+
+def encode_event(encoder: Encoder, event: Any, buffer: EventBuffer) -> None:
+    """Put an event into an empty buffer."""
+    if type(event) is dict:
+        reader: DictReader | None = buffer.dicts
+        if reader is None or not reader.json.is_for(encoder, buffer):
+            reader = _new_reader(encoder, buffer)
+        if reader is not None:
+            count = reader.enter(reader.handle, id(event))
+            if count >= 0:
+                buffer.events, buffer.count, buffer.widest = 1, count, count
+                return
+            if _read_rest(reader, count, encoder, buffer):
+                return
+    encoder.encode(event, buffer)
+
+
+def _read_rest(reader: DictReader, ended: int, encoder: Encoder, buffer: EventBuffer) -> bool:
+    """Whether the event is in the buffer. If not the buffer is empty, with more room if that was missing."""
+    from eligo.compile import dict_kernels
+
+    if ended == dict_kernels.MORE:
+        with suppress(Exception):  # the encoder finds the words for it
+            if reader.rest(encoder, buffer):
+                return True
+        buffer.clear()
+    reader.left.clear()
+    if ended == dict_kernels.NO_ENTRIES:
+        buffer.grow()
+    elif ended == dict_kernels.NO_TEXTS:
+        buffer.make_text_room(len(buffer.text_number) + 1, 2 * len(buffer.text))
+    return False
+
+
+def _new_reader(encoder: Encoder, buffer: EventBuffer) -> DictReader | None:
+    """A reader for an encoder and a buffer as they are now; None as long as there were few events."""
+    global _READABLE
+    buffer.waited += 1
+    if buffer.waited <= _FEW + len(encoder.metas) // _ATTRIBUTES or not _READABLE:
+        return None
+    from eligo.compile import json_events, python_values
+
+    if not python_values.READABLE:
+        _READABLE = False
+        return None
+    buffer.waited = 0
+    reader = buffer.dicts = DictReader(json_events.reader(encoder, buffer))
+    return reader
