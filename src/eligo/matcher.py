@@ -18,6 +18,7 @@ from eligo.arguments import directory_path, flag, one_of, plain_id, shown, tag_n
 from eligo.arrow import arrow_of
 from eligo.compile.arrow_events import TableEvents
 from eligo.compile.compiled import F64, I64
+from eligo.compile.encode import Encode
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_texts import JsonEvents, decoded_event, text_bytes
 from eligo.documents import Documents
@@ -43,11 +44,11 @@ from eligo.threads import in_order, thread_count
 
 
 @cache
-def _json_events() -> Any:
+def _encode_json() -> Encode:
     """What reads JSON, with its kernels, which few need."""
-    from eligo.compile import json_events
+    from eligo.compile.json_events import encode_json
 
-    return json_events
+    return encode_json
 
 
 T = TypeVar("T")
@@ -311,14 +312,13 @@ class Matcher:
 
         The text is checked, but only what rules name is read, and no dict is made of it.
         """
-        json = _json_events()
         raw = event if type(event) is bytes else text_bytes(event)
         if self._joins is not None or limit == 0:
             return self.match(decoded_event(raw), tags=tags, limit=limit)
         if limit is not None:
             limit = whole_number("limit", limit)
         try:
-            return self.engine.rules.view.ids(raw, self._buffer(), tags, limit, json.encode_json)
+            return self.engine.rules.view.ids(raw, self._buffer(), tags, limit, _encode_json())
         except SystemError as error:
             raise interrupt_within(error) from None
 

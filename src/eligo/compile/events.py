@@ -51,7 +51,7 @@ class EventBuffer:
         self.json: Any = None  # what reads JSON into it (json_events.py)
         self.dicts: Any = None  # what reads dicts into it (dict_events.py)
         self.waited = 0  # events since that was good for the rules
-        self._handle: Any = None
+        self.made: Any = None  # the handle; None: to be made anew
         self.clear()
         self._refresh(entries)
 
@@ -85,7 +85,7 @@ class EventBuffer:
         """Room for so many events."""
         if events >= len(self.offsets):
             self.offsets = _grown(self.offsets, events + 1)
-            self._handle = None
+            self.made = None
 
     def make_text_room(self, rows: int, end: int) -> None:
         """Room for so many strings, whose bytes end there."""
@@ -93,10 +93,10 @@ class EventBuffer:
             self.text_number = _grown(self.text_number, 2 * rows)
             self.text_low = _grown(self.text_low, 2 * rows)
             self.text_high = _grown(self.text_high, 2 * rows)
-            self._handle = None
+            self.made = None
         if end > len(self.text):
             self.text = _grown(self.text, max(end, 2 * len(self.text)))
-            self._handle = None
+            self.made = None
 
     def add_text(self, number: int, raw: bytes) -> int:
         """Put a string into the text table; its row."""
@@ -120,7 +120,7 @@ class EventBuffer:
         self.text = np.concatenate((self.text[: self.text_end], data[first:last]))
         self.text_end += last - first
         self.texts += len(numbers)
-        self._handle = None
+        self.made = None
         return rows
 
     def replace(self, offsets: I64, meta: I64, key: I64, widest: int) -> None:
@@ -140,7 +140,7 @@ class EventBuffer:
         self.runs += len(runs)
         self.ranges = row + 1
         self.range_offsets[self.ranges] = self.runs
-        self._handle = None
+        self.made = None
         return row
 
     @property
@@ -148,9 +148,9 @@ class EventBuffer:
         """The kernels' argument, for the events closed so far."""
         if self.widest > self.located:
             self._refresh(2 * self.widest)
-        if self._handle is None:
-            self._handle = make_event_handle(*(getattr(self, name) for name in _ARRAYS))
-        return self._handle
+        if self.made is None:
+            self.made = make_event_handle(*(getattr(self, name) for name in _ARRAYS))
+        return self.made
 
     def _refresh(self, located: int) -> None:
         if located > self.located:
@@ -162,7 +162,7 @@ class EventBuffer:
         self.meta_view = memoryview(self.meta)  # type: ignore[arg-type]
         self.key_view = memoryview(self.key)  # type: ignore[arg-type]
         self.float_view = memoryview(self.key.view(np.float64))  # type: ignore[arg-type]
-        self._handle = None
+        self.made = None
 
 
 def _grown(array: NDArray[Any], least: int) -> NDArray[Any]:

@@ -9,7 +9,7 @@ sure, of one event in a batch or the only one, these two do it.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_texts import JsonEvents, decoded_event
 from eligo.errors import EventError
+from eligo.jit import entry
 
 U64: TypeAlias = NDArray[np.uint64]
 
@@ -48,7 +49,7 @@ class Branches:
 class JsonReader:
     """The kernel's argument, `handle`, and of what state of its parts it is made."""
 
-    __slots__ = ("attributes", "encoder", "events", "handle", "strings")
+    __slots__ = ("attributes", "encoder", "enter", "events", "handle", "strings")
 
     def __init__(self, encoder: Encoder, buffer: EventBuffer) -> None:
         self.encoder, self.events = encoder, buffer.handle
@@ -66,12 +67,13 @@ class JsonReader:
         self.handle = json_kernels.make_json_reader(
             branches.handle, flags, *table, self.events, seen, clock, stack, begin, end
         )
+        self.enter: Any = None  # the machine code that reads one event
 
     def is_for(self, encoder: Encoder, buffer: EventBuffer) -> bool:
         """Whether it reads what rules name now, into the buffer as it is now."""
         return (
             self.encoder is encoder
-            and self.events is buffer.handle
+            and self.events is buffer.made
             and self.strings is encoder.strings.state
             and self.attributes == len(encoder.metas)
         )
@@ -80,10 +82,15 @@ class JsonReader:
 def encode_json(encoder: Encoder, event: bytes, buffer: EventBuffer) -> None:
     """Put the event that a JSON text is into an empty buffer."""
     while True:
-        ended, _, count, texts, text_end = json_kernels.read_event(reader(encoder, buffer).handle, event)
+        known = buffer.json
+        if known is None or not known.is_for(encoder, buffer):
+            known = reader(encoder, buffer)
+        if known.enter is None:
+            known.enter = entry(json_kernels.read_event, known.handle, event)
+        ended, _, count, texts, text_end = known.enter(known.handle, event)
         if ended == json_kernels.DONE:
-            buffer.events, buffer.count, buffer.texts, buffer.text_end = 1, count, texts, text_end
-            buffer.widest = count
+            buffer.events, buffer.texts, buffer.text_end = 1, texts, text_end
+            buffer.count = buffer.widest = count
             return None
         if ended == json_kernels.IS_ODD:
             return encoder.encode(decoded_event(event), buffer)

@@ -48,10 +48,11 @@ def _calling(name: str, result: str, arguments: str) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         given = [c_type(letter, context) for letter in arguments]
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(c_type(result, context), given), name)
+        kind = ir.FunctionType(c_type(result, context), given)
+        function = cgutils.get_or_insert_function(builder.module, kind, name)  # type: ignore[no-untyped-call]
         cast = [
-            builder.inttoptr(value, kind) if letter == "p" else value
-            for value, kind, letter in zip(values, given, arguments, strict=True)
+            builder.inttoptr(value, one) if letter == "p" else value
+            for value, one, letter in zip(values, given, arguments, strict=True)
         ]
         found = builder.call(function, cast)
         if result == "v":

@@ -179,28 +179,29 @@ class Strings:
         self._free: list[int] = []  # numbers to give out again, the lowest last
         data, offsets, slots = arrays or (np.zeros(0, np.uint8), np.zeros(1, np.int64), slots_for(0))
         count = len(offsets) - 1
-        self._table = _Table(data, offsets[:-1], offsets[1:], slots, count, int(offsets[-1]), True)
+        # Another object whenever there is another string.
+        self.state = _Table(data, offsets[:-1], offsets[1:], slots, count, int(offsets[-1]), True)
 
     def __len__(self) -> int:
         """One more than the highest number."""
-        return self._table.count
+        return self.state.count
 
     @property
     def taken(self) -> int:
         """How many strings there are: one more with each that is new."""
-        return self._table.count - len(self._free)
+        return self.state.count - len(self._free)
 
     @property
     def size(self) -> int:
         """Bytes of all strings."""
-        return self._table.size
+        return self.state.size
 
     def number(self, text: str) -> int:
         """The string's number, or -1."""
         hit = self.hits.get(text)
         if hit is not None:
             return hit
-        table = self._table
+        table = self.state
         if text in table.misses:
             return -1
         raw = np.frombuffer(text.encode(), np.uint8)
@@ -219,7 +220,7 @@ class Strings:
         known = self.number(text)
         if known >= 0:
             return known
-        table = self._table
+        table = self.state
         raw = text.encode()
         number = self._free[-1] if self._free else table.count
         count, size = max(table.count, number + 1), table.size + len(raw)
@@ -238,7 +239,7 @@ class Strings:
             # Readers of the old table must not meet numbers that its arrays do not have.
             slots = slots.copy()
         # First the table, then its slots: whoever is interrupted in between has lost a number and nothing else.
-        self._table = _Table(data, begin, end, slots, count, size, table.ordered and number == table.count)
+        self.state = _Table(data, begin, end, slots, count, size, table.ordered and number == table.count)
         if self._free:
             self._free.pop()
         fill_slots(data, begin, end, slots, number, number + 1)
@@ -247,7 +248,7 @@ class Strings:
 
     def intern_many(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
         """The numbers of many strings, data[offsets[i]:offsets[i+1]], new ones for those that have none."""
-        table, count = self._table, len(offsets) - 1
+        table, count = self.state, len(offsets) - 1
         size = table.size + int(offsets[-1] - offsets[0])
         grown = _grown(table.data, size) if size > len(table.data) else table.data
         begin, end = table.begin, table.end
@@ -260,7 +261,7 @@ class Strings:
         numbers = np.empty(count, np.int32)
         free = np.array(self._free, np.int32)
         used, taken, size = add_strings(data, offsets, grown, begin, end, slots, free, table.count, table.size, numbers)
-        self._table = _Table(grown, begin, end, slots, int(taken), int(size), table.ordered and not len(free))
+        self.state = _Table(grown, begin, end, slots, int(taken), int(size), table.ordered and not len(free))
         del self._free[len(self._free) - int(used) :]
         return numbers
 
@@ -272,34 +273,29 @@ class Strings:
         """Another table that lacks the strings of these numbers; all others keep theirs."""
         used = ~unused
         count = int(np.flatnonzero(used)[-1]) + 1 if used.any() else 0
-        used, table = used[:count], self._table
+        used, table = used[:count], self.state
         slots = slots_for(int(used.sum()))
         made = Strings((*keep_strings(table.data, table.begin, table.end, used, slots), slots))
         made._free = np.flatnonzero(~used)[::-1].tolist()
         return made
 
     def text(self, number: int) -> str:
-        table = self._table
+        table = self.state
         return bytes(table.data[table.begin[number] : table.end[number]]).decode()
 
     def table(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """Data, begin, end and slots, for kernels that look up many strings; there may be room behind the last one."""
-        table = self._table
+        table = self.state
         return table.data, table.begin, table.end, table.slots
 
     @property
-    def state(self) -> object:
-        """Another object whenever there is another string."""
-        return self._table
-
-    @property
     def slots(self) -> NDArray[np.int32]:
-        return self._table.slots
+        return self.state.slots
 
     def frozen(self) -> Strings:
         """The table as it is now, whatever comes."""
         same = Strings()
-        same._table = self._table
+        same.state = self.state
         return same
 
     def spans(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
@@ -308,9 +304,9 @@ class Strings:
 
     def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Data and offsets, cut to size: string i is data[offsets[i]:offsets[i+1]]."""
-        table = self._table
+        table = self.state
         if not table.ordered:
-            table = self.without(np.zeros(table.count, np.bool_))._table
+            table = self.without(np.zeros(table.count, np.bool_)).state
         return table.data[: table.size], np.append(table.begin[: table.count], table.size)
 
     def __iter__(self) -> Iterator[str]:

@@ -34,10 +34,11 @@ class Scratch:
         self.places = memoryview(self.offsets)  # type: ignore[arg-type]
         self.enter: Any = None  # the machine code of searches with this scratch, of events whose handle is of
         self.event_type: Any = None  # this type
+        self.most: Any = None  # conjunctions that it may find for an event
 
     def bind(self, kernel: Any, args: tuple[Any, ...]) -> Any:
-        """The machine code of a search with arguments like these, the second of which are the events."""
-        self.event_type = None  # Ctrl-C may come between any two steps
+        """The machine code of a search with arguments like these: the second are the events, the last is `most`."""
+        self.event_type, self.most = None, args[-1]  # in this order: Ctrl-C may come between any two steps
         self.enter = entry(kernel, *args)
         self.event_type = args[1]._type
         return self.enter
@@ -98,7 +99,11 @@ class Index(ABC):
 
     def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
         """Put the conjunctions that an event satisfies into scratch.found; how many, in any order, each once."""
-        self.search_batch(events, event, event + 1, scratch, scratch.offsets)
+        given = events.handle
+        if given._type is scratch.event_type:
+            scratch.enter(self.handle, given, event, event + 1, scratch.handle, scratch.offsets, scratch.most)
+        else:
+            self.search_batch(events, event, event + 1, scratch, scratch.offsets)
         return scratch.places[1]  # type: ignore[no-any-return]
 
     def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:

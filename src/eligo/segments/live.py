@@ -119,6 +119,7 @@ class LiveScratch(PooledScratch):
 
     handle: Any = None
     conjunctions = rules = deepest = 0
+    part: LivePart | None = None  # the last that was searched
 
     def fit(self, state: I64, entries: int) -> None:
         attributes, conjunctions, rules, deepest = state.tolist()
@@ -152,7 +153,7 @@ class LivePart:
         """Returns the rows that an event matches, in the order of adding."""
         scratch = self._scratch(events)
         self._search(events, event, event + 1, scratch, allowed, scratch.offsets)
-        count = scratch.offsets[1]
+        count = scratch.places[1]
         rows: I32 = scratch.matched[:count].copy() if count else _NONE
         self._segment.scratches.append(scratch)
         return rows if self._in_order or len(rows) < 2 else rows[np.argsort(self.table.sequence[rows])]
@@ -176,17 +177,24 @@ class LivePart:
         return found, rows
 
     def _search(self, events: EventBuffer, first: int, stop: int, scratch: LiveScratch, allowed: U8, ends: I64) -> int:
-        return search_live(  # type: ignore[no-any-return]
-            self._handle, self._end, self._state, events.handle, first, stop, scratch.sight, self._strings,
-            scratch.handle, allowed, ends,
+        given = events.handle
+        args = (
+            self._handle, given, self._end, self._state, first, stop, scratch.sight, self._strings, scratch.handle, allowed,
+            ends,
         )  # fmt: skip
+        known = given._type is scratch.event_type
+        return (scratch.enter if known else scratch.bind(search_live, args))(*args)  # type: ignore[no-any-return]
 
     def _scratch(self, events: EventBuffer) -> LiveScratch:
         try:
             scratch = self._segment.scratches.pop()
         except IndexError:
             scratch = LiveScratch()
-        scratch.fit(self._state, events.widest)
+        if scratch.part is not self or scratch.entries < events.widest or not scratch.shares():
+            if scratch.part is not None and scratch.part._strings._type is not self._strings._type:
+                scratch.event_type = None  # nor is it the machine code for these strings
+            scratch.fit(self._state, events.widest)
+            scratch.part = self
         return scratch
 
     def arrays(self) -> Arrays:
@@ -285,7 +293,7 @@ class LiveTable:
 
 
 @kernel
-def search_live(live, end, state, e, first, stop, sight, strings, scratch, allowed, ends):
+def search_live(live, e, end, state, first, stop, sight, strings, scratch, allowed, ends):
     """Writes the rules that events first, first + 1, … match into scratch.matched, as far as there is room. Returns the
     first event not done; those of event first + i are matched[ends[i]:ends[i+1]].
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -76,6 +77,18 @@ class SegmentsView(View):
         same = object.__new__(SegmentsView)
         same.__dict__.update(self.__dict__, _screen=screen)
         return same
+
+    @cached_property
+    def _in_order(self) -> bool:
+        """Whether all rules of a segment came before all of the next one, as they do if none was replaced."""
+        ends = []
+        for segment in self.segments:
+            sequence = segment.table.sequence
+            if isinstance(segment, LivePart):
+                sequence = np.sort(sequence)
+            if len(sequence):
+                ends.append((sequence[0], sequence[-1]))
+        return all(one[1] < other[0] for one, other in pairwise(ends))
 
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
         """For every segment the rows to report: the living, with one of the tags."""
@@ -180,10 +193,12 @@ class SegmentsView(View):
             return []
         if len(found) == 1:
             segment, rows = found[0]
-            return segment.table.id_list(rows[:limit])
+            return segment.table.id_list(rows if limit is None else rows[:limit])
         ids = [rule for segment, rows in found for rule in segment.table.id_list(rows)]
+        if self._in_order:
+            return ids[:limit]
         sequences = [segment.table.sequence[rows] for segment, rows in found]
-        if all(one[-1] < other[0] for one, other in pairwise(sequences)):  # as rules come, if none was replaced
+        if all(one[-1] < other[0] for one, other in pairwise(sequences)):
             return ids[:limit]
         order = np.argsort(np.concatenate(sequences), kind="stable")[:limit]
         return [ids[i] for i in order.tolist()]

@@ -38,6 +38,15 @@ class PooledScratch(Scratch):
         self.attributes = self.entries = -1
         self._own = False
 
+    def shares(self) -> bool:
+        """Take the event in coordinates that this thread has, or an own one; False if there is none yet."""
+        if not self._own:
+            try:
+                self.sight = _shared.sight
+            except AttributeError:
+                return False
+        return True
+
     def fit_event(self, attributes: int, entries: int, highest: int) -> bool:
         """Room for events of so many entries, and for all conjunctions; whether that of events is new."""
         if highest > len(self.found):
@@ -49,11 +58,8 @@ class PooledScratch(Scratch):
             self._own = self.attributes > _FEW_ATTRIBUTES or self.entries > _FEW_ENTRIES
             if self._own:
                 self.sight = no_key_sight(self.attributes, self.entries)
-        if not self._own:
-            try:
-                self.sight = _shared.sight
-            except AttributeError:
-                self.sight = _shared.sight = no_key_sight(_FEW_ATTRIBUTES, _FEW_ENTRIES)
+        if not self.shares():
+            self.sight = _shared.sight = no_key_sight(_FEW_ATTRIBUTES, _FEW_ENTRIES)
         return fresh
 
     @abstractmethod
