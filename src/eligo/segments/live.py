@@ -42,7 +42,7 @@ _BEHIND = 8  # words behind the last row that verification looks at and forgets
 _NONE: I32 = np.zeros(0, np.int32)
 LOOKED_AT, MATCHED = 1, 2  # what living rules do with an attribute: look at it, match it with a pattern
 
-make_live = handle("LiveHandle", ("words", "tree", "tree_offsets"))
+make_live = handle("LiveHandle", ("words", "tree", "tree_offsets", "strings"))
 make_live_scratch = handle("LiveScratchHandle", ("truth", "stack", "starts", "ends", "found", "counters", "matched"))
 
 
@@ -63,7 +63,7 @@ class LiveSegment(Pending):
         self._words, self._tree = np.zeros(256, np.int64), np.zeros(64, np.int32)
         self._tree_offsets = np.zeros(64, np.int64)
         self._handle: Any = None
-        self._strings: tuple[int, Any] = (-1, None)
+        self._known_strings = -1
 
     def add(self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
         before = self.builder.rules
@@ -104,25 +104,26 @@ class LiveSegment(Pending):
     def part(self, attributes: int) -> tuple[LivePart, U8]:
         """Returns the segment as it is now, and which of its rules are alive; attributes have numbers below that."""
         arrays = self._words, self._tree, self._tree_offsets
-        if self._handle is None:
-            self._handle = make_live(*arrays)
-        if self._strings[0] != self.strings.taken:
-            self._strings = self.strings.taken, make_string_handle(*self.strings.spans())
+        if self._handle is None or self._known_strings != self.strings.taken:
+            self._known_strings = self.strings.taken
+            self._handle = make_live(*arrays, make_string_handle(*self.strings.spans()))
         alive = np.zeros(0 if len(self.rows) == len(self.ids) else len(self.ids), np.uint8)
         if len(alive):
             alive[list(self.rows.values())] = 1
-        return LivePart(self, attributes, arrays, self._handle, self._strings[1]), alive
+        return LivePart(self, attributes, arrays, self._handle), alive
 
 
 class LiveScratch(PooledScratch):
     """Private memory of one search: an event in coordinates, and the truth of each conjunction."""
 
     handle: Any = None
+    live_type: Any = None  # of the rules that `enter` takes
     conjunctions = rules = deepest = 0
-    part: LivePart | None = None  # the last that was searched
+    state: I64 | None = None  # of the part that was searched last
 
     def fit(self, state: I64, entries: int) -> None:
-        attributes, conjunctions, rules, deepest = state.tolist()
+        self.state = None
+        attributes, conjunctions, rules, deepest, _ = state.tolist()
         self.fit_event(attributes, entries, conjunctions + 1)
         if self.handle is None or self.conjunctions < conjunctions or self.rules < rules or self.deepest < deepest:
             self.conjunctions, self.rules, self.deepest = len(self.found), 2 * rules, 2 * deepest
@@ -131,16 +132,19 @@ class LiveScratch(PooledScratch):
                 np.zeros(self.conjunctions, np.uint8), np.zeros(self.deepest + 1, np.uint8), np.zeros(1, np.int64),
                 np.zeros(1, np.int64), self.found, self.counters, self.matched,
             )  # fmt: skip
+        self.state = state
 
 
 class LivePart:
     """The live segment with the rules that it had at some moment. Answers as a `Segment` does."""
 
     def __init__(
-        self, segment: LiveSegment, attributes: int, arrays: tuple[NDArray[Any], ...], handle: Any, strings: Any
+        self, segment: LiveSegment, attributes: int, arrays: tuple[NDArray[Any], ...], handle: Any
     ) -> None:
-        self._segment, self._arrays, self._handle, self._strings = segment, arrays, handle, strings
-        self._state = np.array([attributes, segment.conjunctions, len(segment.ids), segment.deepest], np.int64)
+        self._scratches, self._arrays, self._handle = segment.scratches, arrays, handle
+        self._state = np.array(
+            [attributes, segment.conjunctions, len(segment.ids), segment.deepest, segment.end], np.int64
+        )
         self._end, self._in_order = segment.end, segment.in_order
         self.table = LiveTable(segment, len(segment.ids))
         self.text_attributes, self.pattern_attributes = list(segment.text), list(segment.pattern)
@@ -155,8 +159,8 @@ class LivePart:
         self._search(events, event, event + 1, scratch, allowed, scratch.offsets)
         count = scratch.places[1]
         rows: I32 = scratch.matched[:count].copy() if count else _NONE
-        self._segment.scratches.append(scratch)
-        return rows if self._in_order or len(rows) < 2 else rows[np.argsort(self.table.sequence[rows])]
+        self._scratches.append(scratch)
+        return rows if self._in_order or count < 2 else rows[np.argsort(self.table.sequence[rows])]
 
     def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
         """Returns for all events of the buffer the ends (n + 1 of them), and the rows that each one matches."""
@@ -168,7 +172,7 @@ class LivePart:
             counts.append(np.diff(ends[: stop - first + 1]))
             pieces.append(scratch.matched[: ends[stop - first]].copy())
             first = stop
-        self._segment.scratches.append(scratch)
+        self._scratches.append(scratch)
         found = np.cumsum(np.concatenate(counts))
         rows: I32 = np.concatenate(pieces)
         if not self._in_order:
@@ -178,23 +182,20 @@ class LivePart:
 
     def _search(self, events: EventBuffer, first: int, stop: int, scratch: LiveScratch, allowed: U8, ends: I64) -> int:
         given = events.handle
-        args = (
-            self._handle, given, self._end, self._state, first, stop, scratch.sight, self._strings, scratch.handle, allowed,
-            ends,
-        )  # fmt: skip
-        known = given._type is scratch.event_type
-        return (scratch.enter if known else scratch.bind(search_live, args))(*args)  # type: ignore[no-any-return]
+        args = self._handle, given, first, stop, self._state, scratch.sight, scratch.handle, allowed, ends
+        known = given._type is scratch.event_type and self._handle._type is scratch.live_type
+        if not known:
+            scratch.bind(search_live, args)
+            scratch.live_type = self._handle._type
+        return scratch.enter(*args)  # type: ignore[no-any-return]
 
     def _scratch(self, events: EventBuffer) -> LiveScratch:
         try:
-            scratch = self._segment.scratches.pop()
+            scratch = self._scratches.pop()
         except IndexError:
             scratch = LiveScratch()
-        if scratch.part is not self or scratch.entries < events.widest or not scratch.shares():
-            if scratch.part is not None and scratch.part._strings._type is not self._strings._type:
-                scratch.event_type = None  # nor is it the machine code for these strings
+        if scratch.state is not self._state or scratch.entries < events.widest or not scratch.shares():
             scratch.fit(self._state, events.widest)
-            scratch.part = self
         return scratch
 
     def arrays(self) -> Arrays:
@@ -208,7 +209,7 @@ class LivePart:
 
     def counters(self) -> NDArray[np.int64]:
         """Returns candidates and predicate evaluations of all searches so far that are not under way."""
-        return sum((s.counters[:2] for s in list(self._segment.scratches)), np.zeros(2, np.int64))
+        return sum((s.counters[:2] for s in list(self._scratches)), np.zeros(2, np.int64))
 
     def asked_attributes(self, alive: U8) -> tuple[list[int], list[int]]:
         """Returns the numbers of the attributes that living rules look at, and of those that they ask for a pattern."""
@@ -293,7 +294,7 @@ class LiveTable:
 
 
 @kernel
-def search_live(live, e, end, state, first, stop, sight, strings, scratch, allowed, ends):
+def search_live(live, e, first, stop, state, sight, scratch, allowed, ends):
     """Writes the rules that events first, first + 1, … match into scratch.matched, as far as there is room. Returns the
     first event not done; those of event first + i are matched[ends[i]:ends[i+1]].
     """
@@ -301,22 +302,22 @@ def search_live(live, e, end, state, first, stop, sight, strings, scratch, allow
     k, event = 0, first
     ends[0] = 0
     while event < stop and len(matched) - k >= rules:
-        k = scan_live(live, end, state, e, event, sight, strings, scratch, allowed, k)
+        k = scan_live(live, state, e, event, sight, scratch, allowed, k)
         event += 1
         ends[event - first] = k
     return event
 
 
 @inline
-def scan_live(live, end, state, e, event, sight, strings, scratch, allowed, k):
+def scan_live(live, state, e, event, sight, scratch, allowed, k):
     """Writes the rules that one event matches into scratch.matched from k on; returns where they end."""
     truth, found, matched, tree, offsets = scratch.truth, scratch.found, scratch.matched, live.tree, live.tree_offsets
     see_keys(e, event, sight, state[0])
-    scratch.starts[0], scratch.ends[0] = 0, end
-    count = 1 if end > 0 else 0
+    scratch.starts[0], scratch.ends[0] = 0, state[4]
+    count = 1 if state[4] > 0 else 0
     one_value = sight.count[1] == 0
     n = verify_rows(
-        live.words, scratch.starts, scratch.ends, count, one_value, sight, e, strings, found, 0, scratch.counters
+        live.words, scratch.starts, scratch.ends, count, one_value, sight, e, live.strings, found, 0, scratch.counters
     )
     scratch.counters[0] += state[1]
     for i in range(n):

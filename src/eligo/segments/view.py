@@ -168,12 +168,11 @@ class SegmentsView(View):
         """The segments with a match, and the rows."""
         buffer.clear()
         encode(self.encoder, event, buffer)
-        masks, screen = self.alive if tags is None else self.allowed(tags), self._screen
+        found, masks, screen = [], self.alive if tags is None else self.allowed(tags), self._screen
         if screen is not None:
             screen.begin(0, [event])
-        found = []
-        for i, segment in enumerate(self.segments):
-            rows = segment.match(buffer, 0, masks[i])
+        for segment, mask in zip(self.segments, masks, strict=True):
+            rows = segment.match(buffer, 0, mask)
             if screen is not None and len(rows):
                 rows = _screened(screen, segment.table, rows, 0)
             if len(rows):
