@@ -61,7 +61,7 @@ _RANGES: Final[tuple[dict[str, Any], ...]] = (
 _MANY: Final = 600  # rules, one by one: enough for the small segments to be merged
 # Tasks that are no pairs.
 _LABELS, _EXCHANGE, _PIECES, _VARIANTS, _DOCUMENTS = "widest labels", "exchange", "pieces", "variants", "documents"
-_TEXTS, _NUMBERED = "events as JSON", "large loads, integer ids"
+_TEXTS, _NUMBERED = "events read by kernels", "large loads, integer ids"
 LOADS, BATCHES, TREES = "large loads", "large batches", "large batches, trees"  # all that many rules and events need
 _COMPILED, _DONE = "compiled", "done"  # what a process says
 # {"a": 1, "b": [1], "c": "x"}, as Spark writes a Variant: the names, and the values.
@@ -131,7 +131,7 @@ def _run(task: str) -> None:
     elif task == _DOCUMENTS:
         _documents()
     elif task == _TEXTS:
-        _json_events()
+        _read_by_kernels()
     elif task in (LOADS, _NUMBERED):
         _loads(integers=task == _NUMBERED)
     elif task == BATCHES:
@@ -258,8 +258,8 @@ def _shapes() -> None:
             _ask(matcher)
 
 
-def _json_events() -> None:
-    """Events that are JSON texts, for rules in segments and for rules that change in place."""
+def _read_by_kernels() -> None:
+    """Events that are JSON texts, or dicts, for rules in segments and for rules that change in place."""
     import eligo
 
     for index in ("auto", "pst-hash"):
@@ -267,6 +267,8 @@ def _json_events() -> None:
         matcher.add_many(enumerate(_RULES))
         matcher.match_json(_JSON)
         matcher.match_ndjson(_JSON)
+        matcher._buffer().waited = 1 << 30  # events of a program that goes on
+        matcher.match(_EVENTS[0])
 
 
 def _exchange() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import random
+import subprocess
 import sys
 import threading
 from collections import OrderedDict, UserDict, defaultdict
@@ -331,9 +332,25 @@ def test_values_left_by_a_reader_that_was_stopped_do_not_count() -> None:
     both(encoder, {"t": date(2026, 1, 31)}, buffer)
 
 
+def test_a_program_of_few_events_does_not_load_the_kernel() -> None:
+    program = """
+import sys, eligo
+m = eligo.Matcher()
+m.add(1, "a = 1")
+for n in range(900):
+    m.match({"a": n})
+assert "eligo.compile.dict_kernels" not in sys.modules
+for n in range(200):
+    m.match({"a": n})
+assert "eligo.compile.dict_kernels" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 @pytest.mark.parametrize("index", ["auto", "pst-hash", "be-tree"])
 def test_matches_follow_the_rules_while_these_change(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dict_events, "_FEW", 0)
+    monkeypatch.setattr(dict_events, "_loaded", True)
     made, events = matcher(index), Events(3)
 
     def matched(event: Any) -> Any:
@@ -351,12 +368,13 @@ def test_matches_follow_the_rules_while_these_change(index: str, monkeypatch: py
         given = {**event, f"fresh{number // 5 * 5 % 100}": f"new{number // 5 * 5}"} if type(event) is dict else event
         fast = matched(given)
         with monkeypatch.context() as patched:
-            patched.setattr(dict_events, "_READABLE", False)
+            patched.setattr(dict_events, "_FEW", EVER)
             made._buffer().dicts = None
             assert matched(given) == fast
 
 
-def test_threads_read_events_of_their_own() -> None:
+def test_threads_read_events_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dict_events, "_loaded", True)
     made, wrong = matcher(), []
     given = [{"a": n, "b": "xy"[n % 2], "t": date(2026, 1, 1 + n % 20), "deep": {"er": "xy"}} for n in range(50)]
     expected = [made.match(event) for event in given]

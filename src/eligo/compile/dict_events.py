@@ -2,8 +2,9 @@
 encoder needs a few for each of its attributes.
 
 What an event means is what `Encoder.encode` says. The kernel (dict_kernels.py) gives the same entries; what it is not
-sure of, a value or an event, the encoder reads. The encoder also reads the first events with rules that are new: what
-the kernel needs of them takes longer to make than it saves for these, and a program of few events never loads it.
+sure of, a value or an event, the encoder reads. The encoder also reads the first events of all, so that a program of
+few never loads the kernel, and the first after each change of the rules: to make what the kernel needs of them takes
+longer than it saves for these.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import numpy as np
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 
-_FEW: Final = 8  # events that the encoder reads after each change of the rules, and one more for so many attributes:
+_FIRST: Final = 1000  # events that the encoder reads before the kernel is loaded, which takes 10 ms
+_FEW: Final = 8  # and after each change of the rules, one more for so many attributes:
 _ATTRIBUTES: Final = 256
-_READABLE = True  # False: kernels cannot ask this Python about values
+_loaded = False
 
 
 class DictReader:
@@ -101,15 +103,14 @@ def _read_rest(reader: DictReader, ended: int, encoder: Encoder, buffer: EventBu
 
 def _new_reader(encoder: Encoder, buffer: EventBuffer) -> DictReader | None:
     """A reader for an encoder and a buffer as they are now; None as long as there were few events."""
-    global _READABLE
+    global _loaded
     buffer.waited += 1
-    if buffer.waited <= _FEW + len(encoder.metas) // _ATTRIBUTES or not _READABLE:
+    if buffer.waited <= (_FEW if _loaded else _FIRST) + len(encoder.metas) // _ATTRIBUTES:
         return None
     from eligo.compile import json_events, python_values
 
+    buffer.waited, _loaded = 0, True
     if not python_values.READABLE:
-        _READABLE = False
         return None
-    buffer.waited = 0
     reader = buffer.dicts = DictReader(json_events.reader(encoder, buffer))
     return reader

@@ -138,9 +138,7 @@ class LiveScratch(PooledScratch):
 class LivePart:
     """The live segment with the rules that it had at some moment. Answers as a `Segment` does."""
 
-    def __init__(
-        self, segment: LiveSegment, attributes: int, arrays: tuple[NDArray[Any], ...], handle: Any
-    ) -> None:
+    def __init__(self, segment: LiveSegment, attributes: int, arrays: tuple[NDArray[Any], ...], handle: Any) -> None:
         self._scratches, self._arrays, self._handle = segment.scratches, arrays, handle
         self._state = np.array(
             [attributes, segment.conjunctions, len(segment.ids), segment.deepest, segment.end], np.int64
