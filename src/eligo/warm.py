@@ -269,6 +269,15 @@ def _read_by_kernels() -> None:
         matcher.match_ndjson(_JSON)
         matcher._buffer().waited = 1 << 30  # events of a program that goes on
         matcher.match(_EVENTS[0])
+    few = eligo.Matcher()
+    few.add(0, _RULES[0])
+    few.match_json(_JSON)
+    buffer = few._buffer()
+    buffer.json.waited = buffer.waited = 1 << 30
+    few.match_json(_JSON)
+    few.match(_EVENTS[0])
+    buffer.dicts.waited = 1 << 30
+    few.match(_EVENTS[0])
 
 
 def _exchange() -> None:

@@ -15,6 +15,7 @@ from enum import Enum, IntEnum
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -24,6 +25,7 @@ from eligo.compile.dict_events import encode_event
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
+from eligo.segments import live
 
 RULES = (
     "a = 1 and b in ('x', 'y', 'ä\u00df', '😀')",
@@ -371,6 +373,43 @@ def test_matches_follow_the_rules_while_these_change(index: str, monkeypatch: py
             patched.setattr(dict_events, "_FEW", EVER)
             made._buffer().dicts = None
             assert matched(given) == fast
+
+
+def test_few_rules_are_matched_in_one_call_as_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dict_events, "_FEW", 0)
+    monkeypatch.setattr(dict_events, "_loaded", True)
+    monkeypatch.setattr(live, "_loaded", True)
+    several = ["many", "numbers", "texts"]
+    made, steps, events = eligo.Matcher(multi=several), eligo.Matcher(multi=several), Events(5)
+    for n, text in enumerate(RULES):
+        made.add(f"rule {n}", text)
+    steps.add_many([(f"rule {n}", text) for n, text in enumerate(RULES)])
+
+    def matched(match: Any, event: Any, limit: int | None) -> Any:
+        try:
+            return match(event, limit=limit)
+        except EventError as error:
+            return str(error)
+
+    called = 0
+    for number in range(2000):
+        event, limit = events.event(), number % 3 or None
+        if number % 100 == 50:
+            for one in (made, steps):
+                one.add(f"more {number // 100 % 5}", f"fresh{number} = 'new' or unknown = {number}", replace=True)
+                one.discard(f"more {number // 200 % 5}")
+        assert matched(made.match, event, limit) == matched(steps.match, event, limit), event
+        try:
+            raw = msgspec.json.encode(event)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            continue
+        assert matched(made.match_json, raw, limit) == matched(steps.match_json, raw, limit), raw
+        buffer = made._buffer()
+        called += buffer.dicts is not None and buffer.dicts.call is not None and buffer.json.call is not None
+    assert called > 500
+    many = {"many": ["p"] * 5000, "numbers": list(range(3000)), "a": 1}
+    for _ in range(5):
+        assert made.match(many) == steps.match(many) == made.match_json(msgspec.json.encode(many))
 
 
 def test_threads_read_events_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

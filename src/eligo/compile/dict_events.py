@@ -27,13 +27,15 @@ _loaded = False
 class DictReader:
     """The kernel's machine code, `enter`, and its argument, made for what `json` reads."""
 
-    __slots__ = ("ends", "enter", "handle", "json", "kept", "left", "odd")
+    __slots__ = ("call", "ends", "enter", "handle", "is_for", "left", "odd", "waited")
 
     def __init__(self, json: Any) -> None:
         from eligo.compile import dict_kernels, python_values
         from eligo.jit import entry
 
-        self.json = json
+        self.is_for = json.is_for
+        self.call: Any = None  # what reads events and searches (segments/live_events.py)
+        self.waited = 0  # events since that was good for the rules
         self.left: list[Any] = []  # values that the kernel leaves to the encoder; else empty
         way = np.zeros((3, dict_kernels.DEPTH), np.int64)
         odd, ends = np.zeros(dict_kernels.ODD, np.int64), np.zeros(dict_kernels.ENDS, np.int64)
@@ -68,24 +70,31 @@ class DictReader:
         return True
 
 
+def few(loaded: bool) -> int:
+    """How many events go without a kernel before it is loaded, if that was not done yet, and what it needs is made."""
+    return _FEW if loaded else _FIRST
+
+
 def encode_event(encoder: Encoder, event: Any, buffer: EventBuffer) -> None:
     """Put an event into an empty buffer."""
     if type(event) is dict:
         reader: DictReader | None = buffer.dicts
-        if reader is None or not reader.json.is_for(encoder, buffer):
+        if reader is None or not reader.is_for(encoder, buffer):
             reader = _new_reader(encoder, buffer)
         if reader is not None:
             count = reader.enter(reader.handle, id(event))
             if count >= 0:
                 buffer.events, buffer.count, buffer.widest = 1, count, count
                 return
-            if _read_rest(reader, count, encoder, buffer):
+            if read_rest(reader, count, encoder, buffer):
                 return
     encoder.encode(event, buffer)
 
 
-def _read_rest(reader: DictReader, ended: int, encoder: Encoder, buffer: EventBuffer) -> bool:
-    """Whether the event is in the buffer. If not the buffer is empty, with more room if that was missing."""
+def read_rest(reader: DictReader, ended: int, encoder: Encoder, buffer: EventBuffer) -> bool:
+    """What is left to do for an event that the kernel did not end. Whether the event is in the buffer; if not, that is
+    empty, with more room if some was missing.
+    """
     from eligo.compile import dict_kernels
 
     if ended == dict_kernels.MORE:
@@ -105,7 +114,7 @@ def _new_reader(encoder: Encoder, buffer: EventBuffer) -> DictReader | None:
     """A reader for an encoder and a buffer as they are now; None as long as there were few events."""
     global _loaded
     buffer.waited += 1
-    if buffer.waited <= (_FEW if _loaded else _FIRST) + len(encoder.metas) // _ATTRIBUTES:
+    if buffer.waited <= few(_loaded) + len(encoder.metas) // _ATTRIBUTES:
         return None
     from eligo.compile import json_events, python_values
 

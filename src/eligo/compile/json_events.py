@@ -49,7 +49,7 @@ class Branches:
 class JsonReader:
     """The kernel's argument, `handle`, and of what state of its parts it is made."""
 
-    __slots__ = ("attributes", "encoder", "enter", "events", "handle", "strings")
+    __slots__ = ("attributes", "call", "encoder", "enter", "events", "handle", "strings", "waited")
 
     def __init__(self, encoder: Encoder, buffer: EventBuffer) -> None:
         self.encoder, self.events = encoder, buffer.handle
@@ -68,6 +68,8 @@ class JsonReader:
             branches.handle, flags, *table, self.events, seen, clock, stack, begin, end
         )
         self.enter: Any = None  # the machine code that reads one event
+        self.call: Any = None  # what reads events and searches (segments/live_events.py)
+        self.waited = 0  # events since that was good for the rules
 
     def is_for(self, encoder: Encoder, buffer: EventBuffer) -> bool:
         """Whether it reads what rules name now, into the buffer as it is now."""

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays
+from eligo.compile.dict_events import encode_event, few, read_rest
+from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import text_checks
@@ -40,6 +42,7 @@ from eligo.segments.rule_table import JOINED, RuleTable, make_rule_table, rule_o
 
 _BEHIND = 8  # words behind the last row that verification looks at and forgets
 _NONE: I32 = np.zeros(0, np.int32)
+_loaded = False  # what reads and searches in one call
 LOOKED_AT, MATCHED = 1, 2  # what living rules do with an attribute: look at it, match it with a pattern
 
 make_live = handle("LiveHandle", ("words", "tree", "tree_offsets", "strings"))
@@ -159,6 +162,43 @@ class LivePart:
         rows: I32 = scratch.matched[:count].copy() if count else _NONE
         self._scratches.append(scratch)
         return rows if self._in_order or count < 2 else rows[np.argsort(self.table.sequence[rows])]
+
+    def match_event(self, encoder: Encoder, event: Any, buffer: EventBuffer, allowed: U8, encode: Encode) -> I32:
+        """The same for an event that is not in the buffer yet, which is empty."""
+        reader = given = None
+        if type(event) is dict:
+            reader, given = buffer.dicts, id(event)
+        elif encode is not encode_event:  # JSON
+            reader, given = buffer.json, event
+        if reader is None or not reader.is_for(encoder, buffer):
+            encode(encoder, event, buffer)
+            return self.match(buffer, 0, allowed)
+        scratch = self._scratch(buffer)
+        call = reader.call
+        if call is None or call.state is not self._state:
+            call = self._call(reader, given, scratch, allowed)
+        ended = -1 if call is None else call.enter(call.handle, given, scratch.sight, scratch.handle, allowed)
+        rows: I32 = scratch.matched[:ended].copy() if ended > 0 else _NONE
+        self._scratches.append(scratch)
+        if ended < 0:
+            if call is None or given is event or not read_rest(reader, ended, encoder, buffer):
+                encode(encoder, event, buffer)
+            return self.match(buffer, 0, allowed)
+        return rows if self._in_order or ended < 2 else rows[np.argsort(self.table.sequence[rows])]
+
+    def _call(self, reader: Any, given: Any, scratch: LiveScratch, allowed: U8) -> Any:
+        """What reads and searches in one call; None as long as there were few events."""
+        global _loaded
+        reader.waited += 1
+        if reader.waited <= few(_loaded):
+            return None
+        from eligo.segments.live_events import LiveCall, match_dict, match_text
+
+        _loaded = True
+        one = match_dict if isinstance(given, int) else match_text
+        given = given, scratch.sight, scratch.handle, allowed
+        reader.call = LiveCall(one, reader.handle, self._handle, self._state, given)
+        return reader.call
 
     def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
         """Returns for all events of the buffer the ends (n + 1 of them), and the rows that each one matches."""

@@ -72,6 +72,8 @@ class SegmentsView(View):
         self.names = names  # of attributes, by number
         self._masks: dict[frozenset[str], tuple[U8, ...]] = {}
         self._screen: Screen | None = None
+        alone = self.segments[0] if len(self.segments) == 1 else None
+        self._live = alone if isinstance(alone, LivePart) else None
 
     def asking(self, screen: Screen) -> SegmentsView:
         same = object.__new__(SegmentsView)
@@ -167,6 +169,9 @@ class SegmentsView(View):
     ) -> list[tuple[Segment | LivePart, Any]]:
         """The segments with a match, and the rows."""
         buffer.clear()
+        if self._live is not None and tags is None and self._screen is None:
+            rows = self._live.match_event(self.encoder, event, buffer, self.alive[0], encode)
+            return [(self._live, rows)] if len(rows) else []
         encode(self.encoder, event, buffer)
         found, masks, screen = [], self.alive if tags is None else self.allowed(tags), self._screen
         if screen is not None:

@@ -1,0 +1,56 @@
+"""An event against a live segment in one call of a kernel, which reads it from JSON or a dict and searches.
+
+Few rules are searched in less time than Python takes for the steps between reading and searching. What the kernel does
+not end, because an event is odd or there is no room, goes in steps, as every event does for other segments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eligo.compile.dict_kernels import ENTRIES, MORE, ODD_VALUES, TEXT_BYTES, TEXTS, read_dict
+from eligo.compile.json_kernels import DONE, read_events
+from eligo.jit import entry, handle, holding, kernel
+from eligo.segments.live import scan_live
+
+# What reads events, and the rules.
+make_live_call = handle("LiveCall", ("reader", "live", "state"))
+
+
+class LiveCall:
+    """The machine code for what reads events, and a live segment in some state; and its first argument."""
+
+    __slots__ = ("enter", "handle", "state")
+
+    def __init__(self, one: Any, reader: Any, live: Any, state: Any, given: tuple[Any, ...]) -> None:
+        self.state, self.handle = state, make_live_call(reader, live, state)
+        self.enter = entry(one, self.handle, *given)
+
+
+@kernel
+def match_text(call, text, sight, scratch, allowed):
+    """Writes the rules that an event matches, given as JSON, into scratch.matched. Returns how many, or a negative
+    number if the event is to be read and searched in steps.
+    """
+    r = call.reader
+    r.begin[0], r.end[0] = 0, len(text)
+    ended, _, n, _, _ = read_events(r, text, r.begin, r.end, 0, 0, 0, 0)
+    if ended != DONE or 4 * n > len(sight.low):
+        return -1
+    return scan_live(call.live, call.state, r.events, 0, sight, scratch, allowed, 0)
+
+
+@holding
+def match_dict(call, event, sight, scratch, allowed):
+    """The same for a dict, given by its address. A negative number says what is left to be done to read it."""
+    w = call.reader
+    n = read_dict(w, event)
+    if n == MORE and w.ends[ODD_VALUES] == 0:
+        n = w.ends[ENTRIES]
+    elif n >= 0:
+        w.ends[ENTRIES], w.ends[TEXTS], w.ends[TEXT_BYTES], w.ends[ODD_VALUES] = n, 0, 0, 0
+    if n < 0:
+        return n
+    if 4 * n > len(sight.low):
+        return MORE
+    return scan_live(call.live, call.state, w.reader.events, 0, sight, scratch, allowed, 0)
