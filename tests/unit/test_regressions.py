@@ -217,10 +217,10 @@ def test_readers_do_not_wait_for_a_bulk_load() -> None:
 
 def test_strings_can_be_looked_up_while_others_are_added() -> None:
     strings = Strings()
-    old = [strings._table]
+    old = [strings.state]
     for i in range(2000):
         strings.intern(f"string {i}")
-        old.append(strings._table)
+        old.append(strings.state)
     for number, table in enumerate(old):
         assert int(table.slots.max(initial=0)) <= len(table.begin)
         assert number == table.count

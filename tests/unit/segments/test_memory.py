@@ -24,7 +24,7 @@ def test_long_strings_of_events_are_not_remembered() -> None:
     strings.intern("a")
     for n in range(100):
         assert strings.number("x" * 20_000 + str(n)) == -1
-    assert not strings._table.misses
+    assert not strings.state.misses
 
 
 def test_short_strings_of_events_are_remembered_up_to_some_bytes() -> None:
@@ -32,9 +32,9 @@ def test_short_strings_of_events_are_remembered_up_to_some_bytes() -> None:
     for n in range(100_000):
         assert strings.number(f"a string of an event, number {n}") == -1
         strings.number("often")
-    assert strings._table.missed < 5 << 20
-    assert len(strings._table.misses) < 50_000
-    assert "often" in strings._table.misses
+    assert strings.state.missed < 5 << 20
+    assert len(strings.state.misses) < 50_000
+    assert "often" in strings.state.misses
 
 
 def test_strings_that_rules_name_are_remembered_up_to_some_bytes() -> None:
