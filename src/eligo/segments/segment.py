@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled, concatenate, permuted_slices, trees_alone
 from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore_conjunctions
+from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
@@ -98,12 +99,20 @@ class Segment:
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
         """The rows that an event matches, ascending."""
         scratches = self._scratches
-        found, evaluated = scratch = self._scratch()
+        try:
+            found, evaluated = scratch = scratches.pop()
+        except IndexError:
+            found, evaluated = scratch = self._new_scratch()
         count = self.index.search(events, event, found)
         matched = self.evaluator.evaluate(found.found, count, allowed, evaluated) if count else 0
         rows: I32 = evaluated.matched[:matched].copy() if matched else _NONE
         scratches.append(scratch)
         return rows
+
+    def match_event(self, encoder: Encoder, event: Any, buffer: EventBuffer, allowed: U8, encode: Encode) -> I32:
+        """The same for an event that is not in the buffer yet, which is empty."""
+        encode(encoder, event, buffer)
+        return self.match(buffer, 0, allowed)
 
     def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
         """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending."""
@@ -154,7 +163,10 @@ class Segment:
         try:
             return self._scratches.pop()
         except IndexError:
-            return self.index.scratch(), self.evaluator.scratch()
+            return self._new_scratch()
+
+    def _new_scratch(self) -> tuple[Any, Any]:
+        return self.index.scratch(), self.evaluator.scratch()
 
     def arrays(self) -> Arrays:
         """Everything that a snapshot keeps, and `stats` counts."""

@@ -72,8 +72,7 @@ class SegmentsView(View):
         self.names = names  # of attributes, by number
         self._masks: dict[frozenset[str], tuple[U8, ...]] = {}
         self._screen: Screen | None = None
-        alone = self.segments[0] if len(self.segments) == 1 else None
-        self._live = alone if isinstance(alone, LivePart) else None
+        self._alone = self.segments[0] if len(self.segments) == 1 else None
 
     def asking(self, screen: Screen) -> SegmentsView:
         same = object.__new__(SegmentsView)
@@ -169,9 +168,6 @@ class SegmentsView(View):
     ) -> list[tuple[Segment | LivePart, Any]]:
         """The segments with a match, and the rows."""
         buffer.clear()
-        if self._live is not None and tags is None and self._screen is None:
-            rows = self._live.match_event(self.encoder, event, buffer, self.alive[0], encode)
-            return [(self._live, rows)] if len(rows) else []
         encode(self.encoder, event, buffer)
         found, masks, screen = [], self.alive if tags is None else self.allowed(tags), self._screen
         if screen is not None:
@@ -192,13 +188,20 @@ class SegmentsView(View):
         limit: int | None,
         encode: Encode = encode_event,
     ) -> list[RuleId]:
+        alone = self._alone
+        if alone is not None and tags is None and self._screen is None:  # the usual, in few steps
+            buffer.clear()
+            rows = alone.match_event(self.encoder, event, buffer, self.alive[0], encode)
+            return alone.table.id_list(rows if limit is None else rows[:limit])
         found = self.rows(event, buffer, tags, encode)
         if not found:
             return []
         if len(found) == 1:
             segment, rows = found[0]
             return segment.table.id_list(rows if limit is None else rows[:limit])
-        ids = [rule for segment, rows in found for rule in segment.table.id_list(rows)]
+        ids: list[RuleId] = []
+        for segment, rows in found:
+            ids += segment.table.id_list(rows)
         if self._in_order:
             return ids[:limit]
         sequences = [segment.table.sequence[rows] for segment, rows in found]
