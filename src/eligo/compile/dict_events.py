@@ -27,7 +27,7 @@ _loaded = False
 class DictReader:
     """The kernel's machine code, `enter`, and its argument, made for what `json` reads."""
 
-    __slots__ = ("call", "ends", "enter", "handle", "is_for", "left", "odd", "waited")
+    __slots__ = ("call", "ends", "enter", "handle", "is_for", "left", "names", "odd", "waited")
 
     def __init__(self, json: Any) -> None:
         from eligo.compile import dict_kernels, python_values
@@ -37,6 +37,7 @@ class DictReader:
         self.call: Any = None  # what reads events and searches (segments/live_events.py)
         self.waited = 0  # events since that was good for the rules
         self.left: list[Any] = []  # values that the kernel leaves to the encoder; else empty
+        self.names: list[str] = []  # of nodes, once they are asked for
         way = np.zeros((3, dict_kernels.DEPTH), np.int64)
         odd, ends = np.zeros(dict_kernels.ODD, np.int64), np.zeros(dict_kernels.ENDS, np.int64)
         self.odd, self.ends = memoryview(odd), memoryview(ends)  # type: ignore[arg-type]
@@ -53,9 +54,10 @@ class DictReader:
         count, buffer.texts, buffer.text_end, odds = self.ends
         values = self.left[:]
         self.left.clear()
-        names = list(encoder.attributes.branches.nodes) if odds else []
+        if odds and not self.names:
+            self.names = ["", *encoder.attributes.branches.nodes]
         for node, value in zip(self.odd[:odds], values, strict=True):
-            name = names[node - 1]
+            name = self.names[node]
             if name in encoder.paths and isinstance(value, Mapping):
                 return False
             meta = encoder.metas.get(name)

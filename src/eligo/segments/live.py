@@ -40,6 +40,7 @@ from eligo.segments.pending import Pending
 from eligo.segments.row_builder import RowBuilder
 from eligo.segments.rule_table import JOINED, RuleTable, make_rule_table, rule_of
 
+_QUICK = 4096  # words that are searched while other threads wait
 _BEHIND = 8  # words behind the last row that verification looks at and forgets
 _NONE: I32 = np.zeros(0, np.int32)
 _loaded = False  # what reads and searches in one call
@@ -170,7 +171,7 @@ class LivePart:
             reader, given = buffer.dicts, id(event)
         elif encode is not encode_event:  # JSON
             reader, given = buffer.json, event
-        if reader is None or not reader.is_for(encoder, buffer):
+        if reader is None or self._end > _QUICK or not reader.is_for(encoder, buffer):
             encode(encoder, event, buffer)
             return self.match(buffer, 0, allowed)
         scratch = self._scratch(buffer)
