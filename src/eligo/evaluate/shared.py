@@ -39,6 +39,7 @@ from eligo.evaluate.dag import (
 from eligo.evaluate.layers import COUNT, build_layers
 from eligo.evaluate.programs import chances, find_starters, mark_starters, measure_units, write_programs
 from eligo.evaluate.sharing import share
+from eligo.jit import entry
 
 _ROOM = 1 << 21  # matches of a batch that are kept until somebody takes them
 _MOST = 1 << 30  # units that a label has room for
@@ -51,6 +52,7 @@ class SharedScratch(EvaluatorScratch):
         super().__init__(rules)
         self.matched = np.zeros(max(len(self.matched), min(_ROOM, 64 * rules)), np.int32)
         self._places = places
+        self.one: Any = None  # the machine code for one event
         self.satisfied: tuple[I32, int] = np.zeros(0, np.int32), 0
         self.handle = make_shared_scratch(
             np.zeros(conjunctions // 64 + 1, np.uint64),
@@ -136,7 +138,10 @@ class Shared(Evaluator):
         return shared_complete(self.handle, touched, found, count, allowed, scratch.handle)  # type: ignore[no-any-return]
 
     def evaluate(self, found: I32, count: int, allowed: U8, scratch: SharedScratch) -> int:
-        return shared_one(self.handle, found, count, allowed, scratch.handle)  # type: ignore[no-any-return]
+        one = scratch.one
+        if one is None:
+            one = scratch.one = entry(shared_one, self.handle, found, count, allowed, scratch.handle)
+        return one(self.handle, found, count, allowed, scratch.handle)  # type: ignore[no-any-return]
 
     def evaluate_batch(self, found: I32, offsets: I64, events: int, allowed: U8, scratch: Any, ends: I64) -> int:
         args = self.handle, found, offsets, events, allowed, scratch.handle, scratch.words, ends
