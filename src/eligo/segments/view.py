@@ -188,22 +188,27 @@ class SegmentsView(View):
         limit: int | None,
         encode: Encode = encode_event,
     ) -> list[RuleId]:
-        alone = self._alone
-        if alone is not None and tags is None and self._screen is None:  # the usual, in few steps
-            buffer.clear()
-            rows = alone.match_event(self.encoder, event, buffer, self.alive[0], encode)
-            return alone.table.id_list(rows if limit is None else rows[:limit])
+        ids: list[RuleId] = []
+        if tags is None and self._screen is None:  # the usual, in few steps
+            alone = self._alone
+            if alone is not None:
+                buffer.clear()
+                rows = alone.match_event(self.encoder, event, buffer, self.alive[0], encode)
+                return alone.table.id_list(rows if limit is None else rows[:limit])
+            if self._in_order:
+                buffer.clear()
+                encode(self.encoder, event, buffer)
+                for segment, mask in zip(self.segments, self.alive, strict=True):
+                    rows = segment.match(buffer, 0, mask)
+                    if len(rows):
+                        ids += segment.table.id_list(rows)
+                return ids if limit is None else ids[:limit]
         found = self.rows(event, buffer, tags, encode)
-        if not found:
-            return []
         if len(found) == 1:
             segment, rows = found[0]
             return segment.table.id_list(rows if limit is None else rows[:limit])
-        ids: list[RuleId] = []
         for segment, rows in found:
             ids += segment.table.id_list(rows)
-        if self._in_order:
-            return ids[:limit]
         sequences = [segment.table.sequence[rows] for segment, rows in found]
         if all(one[-1] < other[0] for one, other in pairwise(sequences)):
             return ids[:limit]
