@@ -163,10 +163,11 @@ class BeTree(PooledIndex):
     def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
         handle, s = events.handle, scratch
         s.fit(self.pools.state, events.widest)
-        return search_many(  # type: ignore[no-any-return]
+        args = (
             self.pools.handle, handle, first, stop, s.sight, self._strings, s.keys, s.stack, s.starts, s.ends, s.found,
             s.counters, self.pools.state[HIGHEST], offsets,
         )  # fmt: skip
+        return s.entered(search_many, args)(*args)  # type: ignore[no-any-return]
 
 
 class BeTreeBatch(BeTree):

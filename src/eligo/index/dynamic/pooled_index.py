@@ -18,6 +18,7 @@ from eligo.index.dynamic.row_encoder import rows_of, text_attributes_of
 from eligo.index.dynamic.slow_path import make_string_handle
 from eligo.index.dynamic.verify import EVENTS_SEARCHED
 from eligo.index.native import NativeIndex
+from eligo.jit import entry
 
 _FEW_ATTRIBUTES, _FEW_ENTRIES = 1024, 64  # for which all searches of a thread share one sight
 _shared = threading.local()
@@ -37,6 +38,18 @@ class PooledScratch(Scratch):
         self.counters = np.zeros(EVENTS_SEARCHED + 1, np.int64)
         self.attributes = self.entries = -1
         self._own = False
+        self._kinds: tuple[Any, ...] | None = None
+
+    def entered(self, kernel: Any, args: tuple[Any, ...]) -> Any:
+        """The machine code of a search with these arguments, of which the first are rules, the second events, the sixth
+        strings: handles of these may be of other types than at the last search.
+        """
+        kinds = args[0]._type, args[1]._type, args[5]._type
+        if kinds != self._kinds:
+            self._kinds = None  # Ctrl-C may come between any two steps
+            self.enter = entry(kernel, *args)
+            self._kinds = kinds
+        return self.enter
 
     def shares(self) -> bool:
         """Take the event in coordinates that this thread has, or an own one; False if there is none yet."""
