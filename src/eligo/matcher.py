@@ -52,6 +52,7 @@ def _encode_json() -> Encode:
 
 
 T = TypeVar("T")
+_PLANNING = 60.0  # seconds that saving waits for what is built beside
 _EVERY: Any = object()  # in place of a rule: all that match
 
 
@@ -669,7 +670,7 @@ class Matcher:
         """
         from eligo.store.snapshot import save
 
-        self.engine.rules.wait()  # who opens it finds what was begun for these rules
+        self.engine.rules.wait(_PLANNING)  # who opens it finds what was begun for these rules
         save(self.engine, directory_path("path", path), None if self._joins is None else self._joins.documents.write)
 
     def close(self) -> None:

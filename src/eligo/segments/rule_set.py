@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -28,10 +28,8 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, U8, Compiled
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.naming import rules_naming
-from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.index.auto import Auto
-from eligo.index.native import NativeIndex
 from eligo.interrupts import uninterrupted
 from eligo.language.tree import Node
 from eligo.rule import Rule, RuleId
@@ -192,10 +190,7 @@ class RuleSet(Rules):
         attributes = np.zeros(len(self.recipe.attributes), np.bool_)
         strings = np.zeros(len(self.recipe.strings), np.bool_)
         for segment in self.segments:
-            if isinstance(segment.index, NativeIndex) and segment.conjunctions is None:
-                segment.index.mark(attributes, strings)
-            else:
-                mark_used(segment.whole(), attributes, strings)
+            segment.mark(attributes, strings)
         return attributes, strings
 
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
@@ -327,7 +322,7 @@ class RuleSet(Rules):
             segments.append(part)
             alive.append(mask)
         attributes, strings = self.recipe.attributes, self.recipe.strings
-        asked = partial(asked_attributes, segments, alive, attributes.names)
+        asked = cache(partial(asked_attributes, segments, alive, attributes.names))
         encoder = Encoder(attributes, strings, self._special(segments), asked)
         return SegmentsView(segments, alive, encoder, attributes.names)
 
@@ -441,11 +436,11 @@ class RuleSet(Rules):
         self.segments = [better if one is segment else one for one in self.segments]
         self._view = None
 
-    def wait(self) -> None:
-        """Until no merge is under way."""
+    def wait(self, seconds: float | None = None) -> None:
+        """Until no merge is under way, or so long."""
         merging = self._merging
         if merging is not None:
-            merging.join()
+            merging.join(seconds)
 
 
 def _size_class(rules: int) -> int:

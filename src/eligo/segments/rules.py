@@ -362,5 +362,5 @@ class Rules(ABC):
     def seal(self) -> None:  # noqa: B027, not every kind has something open
         """End what was begun with another set of multi-valued attributes."""
 
-    def wait(self) -> None:  # noqa: B027, not every kind works beside
-        """Until no work beside is under way."""
+    def wait(self, seconds: float | None = None) -> None:  # noqa: B027, not every kind works beside
+        """Until no work beside is under way, or so long."""

@@ -20,12 +20,15 @@ from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled, concaten
 from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore_conjunctions
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
+from eligo.compile.naming import attribute_counts
+from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.gating import gate
 from eligo.evaluate.straight import Straight
 from eligo.index.auto import Auto, kind_of
 from eligo.index.base import Index
+from eligo.index.native import NativeIndex
 from eligo.index.selectivity import likelihood
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.options import Value, own
@@ -74,6 +77,7 @@ class Segment:
     facts: Facts
     blocks: Blocks = field(default_factory=Blocks)
     _scratches: deque[tuple[Any, Any]] = field(default_factory=deque)
+    _asked: list[tuple[list[str], list[str]]] = field(default_factory=list)  # what `asked` found of all rules
 
     def __len__(self) -> int:
         return len(self.table)
@@ -88,6 +92,26 @@ class Segment:
         if self.conjunctions is not None:
             return self.compiled
         return replace(self.compiled, **self.index.predicates(int(self.facts.counts[0])))
+
+    def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
+        """Set what stands at the numbers of the attributes and strings that some rule names, dead or alive."""
+        if self.conjunctions is None and isinstance(self.index, NativeIndex):
+            self.index.mark(attributes, strings)
+        else:
+            mark_used(self.whole(), attributes, strings)
+
+    def asked(self, names: Sequence[str], alive: U8) -> tuple[list[str], list[str]]:
+        """The attributes that living rules look at, and those that they ask for a pattern."""
+        if not len(alive) and self._asked:
+            return self._asked[0]
+        rules = self.whole()
+        named = list(attribute_counts(rules, names, alive if len(alive) else None))
+        if self.pattern_attributes and len(alive):
+            rules = concatenate([rules], [alive.astype(np.bool_)])
+        found = named, [names[number] for number in np.unique(rules.attribute[rules.pattern >= 0]).tolist()]
+        if not len(alive):
+            self._asked.append(found)
+        return found
 
     def spelt_out(self) -> tuple[Compiled, Conjunctions]:
         """Returns the rules with their predicates and, for these, spaces."""

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from eligo.arguments import tag_names
 from eligo.arrow import arrow_of, room
-from eligo.compile.compiled import F64, I32, I64, U8, concatenate
+from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.dict_events import encode_event
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
-from eligo.compile.naming import attribute_counts
 from eligo.jit import kernel
 from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import as_given, encoded_slices
@@ -52,11 +51,8 @@ def asked_attributes(
             named.update(names[number] for number in seen)
             patterned.update(names[number] for number in matched)
             continue
-        rules = segment.whole()
-        named.update(attribute_counts(rules, names, mask if len(mask) else None))
-        if segment.pattern_attributes and len(mask):
-            rules = concatenate([rules], [mask.astype(np.bool_)])
-        patterned.update(names[number] for number in np.unique(rules.attribute[rules.pattern >= 0]).tolist())
+        for all_of, some in zip((named, patterned), segment.asked(names, mask), strict=True):
+            all_of.update(some)
     return [name for name in names if name in named], [name for name in names if name in patterned]
 
 
