@@ -39,6 +39,16 @@ def inline(function: Callable[..., Any]) -> Any:
     return compiled(function)
 
 
+def named_kernel(function: Callable[..., Any], within: Any, name: str = "") -> Any:
+    """A kernel that was written for any function, within which one is called: it is of the module of that one, and is
+    known by its name and its own or, if given, by another.
+    """
+    named = getattr(within, "py_func", within)  # without Numba's compiler a kernel is a plain function
+    function.__module__, function.__qualname__ = named.__module__, name or f"{named.__name__}_{function.__name__}"
+    function.__name__ = function.__qualname__
+    return kernel(function)
+
+
 def entry(kernel: Any, *args: Any) -> Any:
     """Returns the machine code that a call of a kernel with these arguments comes to, to be called in its place.
 

@@ -218,7 +218,7 @@ def _widest_labels() -> None:
     from eligo.evaluate.interval import Interval
     from eligo.segments.rule_set import RuleSet
 
-    matcher = eligo.Matcher()
+    matcher = eligo.Matcher(evaluator="interval")
     matcher.add_many([(1, _WIDE)])
     rules = matcher.engine.rules
     assert isinstance(rules, RuleSet)

@@ -19,41 +19,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
-from eligo.evaluate.base import Evaluator
+from eligo.compile.compiled import F64, I32, I64, Arrays, Compiled
 from eligo.evaluate.labels import dewey_components
 from eligo.evaluate.leaves import (
     EVERYTHING,
     LEAVES,
     GroupScratch,
+    LeafEvaluator,
     Leaves,
     build_leaves,
+    completing,
     finish,
-    group_leaves,
-    group_one,
 )
 from eligo.jit import handle, inline, kernel
 
 _OWN = ("code", "starts", "parts", "width", "depth")
 
 
-class DeweyScratch(GroupScratch):
-    """`node`: a row for each node on the way to the leaf at hand; its columns are named below."""
-
-    def __init__(self, leaves: Leaves, rules: int, depth: int) -> None:
-        super().__init__(leaves, rules)
-        self.node = np.zeros((depth + 2, 4), np.int64)
-
-
-class Dewey(Evaluator):
+class Dewey(LeafEvaluator):
     """Dewey IDs; see the top of this file."""
 
     name = "dewey"
     summary = "rebuilds each tree from the Dewey IDs of its satisfied leaves"
 
     def __init__(self, leaves: Leaves, own: Arrays, rules: int) -> None:
-        self.leaves, self.rules, self._own = leaves, rules, own
-        self.group_handle = leaves.handle()
+        super().__init__(leaves, rules)
+        self._own = own
         self.handle = make_dewey(self.group_handle, *(own[name] for name in _OWN))
 
     @classmethod
@@ -70,23 +61,9 @@ class Dewey(Evaluator):
     def arrays(self) -> Arrays:
         return {**self.leaves.arrays(), **self._own}
 
-    def scratch(self) -> DeweyScratch:
-        return DeweyScratch(self.leaves, self.rules, int(self._own["depth"][0]))
-
-    def group(self, found: I32, count: int, scratch: DeweyScratch) -> int:
-        scratch.satisfied = found, count
-        return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
-
-    def complete(self, touched: int, allowed: U8, scratch: DeweyScratch) -> int:
-        return dewey_complete(  # type: ignore[no-any-return]
-            self.handle, touched, *scratch.satisfied, allowed, scratch.group, scratch.node
-        )
-
-    def evaluate_batch(
-        self, found: I32, offsets: I64, events: int, allowed: U8, scratch: DeweyScratch, ends: I64
-    ) -> int:
-        args = self.handle, found, offsets, events, allowed, scratch.group, scratch.node, ends
-        return (scratch.enter or scratch.bind(dewey_batch, args))(*args)  # type: ignore[no-any-return]
+    def scratch(self) -> GroupScratch:
+        # A row for each node on the way to the leaf at hand; its columns are named below.
+        return GroupScratch(self.leaves, self.rules, np.zeros((int(self._own["depth"][0]) + 2, 4), np.int64))
 
 
 def _packed(starts: I64, parts: I32, kept: NDArray[Any]) -> Arrays:
@@ -201,20 +178,4 @@ def close_nodes(node, depth, to):
             node[d - 1, RESULT] |= node[d, RESULT] & node[d, LAST]
 
 
-@kernel
-def dewey_complete(labels, touched, found, count, allowed, g, node):
-    return complete_deweys(labels, touched, found, 0, count, allowed, g, node, 0)
-
-
-@kernel
-def dewey_batch(labels, found, offsets, events, allowed, g, node, ends):
-    k = 0
-    ends[0] = 0
-    i = 0
-    while i < events and len(g.matched) - k > 64 * len(g.bits):  # one more: a rule is written before it is known
-        first, stop = offsets[i], offsets[i + 1]
-        touched = group_leaves(labels.leaves, found, first, stop, g, k)
-        k = complete_deweys(labels, touched, found, first, stop, allowed, g, node, k)
-        i += 1
-        ends[i] = k
-    return i
+Dewey.complete_one, Dewey.complete_batch = map(staticmethod, completing(complete_deweys))

@@ -19,41 +19,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled
-from eligo.evaluate.base import Evaluator
+from eligo.compile.compiled import F64, Arrays, Compiled
 from eligo.evaluate.leaves import (
     EVERYTHING,
     LEAVES,
     GroupScratch,
+    LeafEvaluator,
     Leaves,
     build_leaves,
+    completing,
     finish,
-    group_leaves,
-    group_one,
 )
-from eligo.jit import handle, inline, kernel, trailing_zeros
+from eligo.jit import handle, inline, trailing_zeros
 
 NARROW = 63  # leaves of a tree whose covers fit a word
 ONE = np.uint64(1)
 
 
-class IntervalScratch(GroupScratch):
-    """For trees of more leaves, `reached[x]` says that some leaves cover 1 … x."""
-
-    def __init__(self, leaves: Leaves, rules: int) -> None:
-        super().__init__(leaves, rules)
-        self.reached = np.zeros(leaves.widest + 1, np.uint8)
-
-
-class Interval(Evaluator):
+class Interval(LeafEvaluator):
     """Covers of the rule's interval; see the top of this file."""
 
     name = "interval"
     summary = "satisfied leaves must cover the rule's interval without overlap (interval IDs)"
 
     def __init__(self, leaves: Leaves, span: NDArray[Any], rules: int) -> None:
-        self.leaves, self.span, self.rules = leaves, span, rules
-        self.group_handle = leaves.handle()
+        super().__init__(leaves, rules)
+        self.span = span
         self.handle = make_interval(self.group_handle, span, 4 * span.itemsize)
 
     @classmethod
@@ -71,23 +62,9 @@ class Interval(Evaluator):
     def arrays(self) -> Arrays:
         return {**self.leaves.arrays(), "span": self.span}
 
-    def scratch(self) -> IntervalScratch:
-        return IntervalScratch(self.leaves, self.rules)
-
-    def group(self, found: I32, count: int, scratch: IntervalScratch) -> int:
-        scratch.satisfied = found, count
-        return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
-
-    def complete(self, touched: int, allowed: U8, scratch: IntervalScratch) -> int:
-        return interval_complete(  # type: ignore[no-any-return]
-            self.handle, touched, *scratch.satisfied, allowed, scratch.group, scratch.reached
-        )
-
-    def evaluate_batch(
-        self, found: I32, offsets: I64, events: int, allowed: U8, scratch: IntervalScratch, ends: I64
-    ) -> int:
-        args = self.handle, found, offsets, events, allowed, scratch.group, scratch.reached, ends
-        return (scratch.enter or scratch.bind(interval_batch, args))(*args)  # type: ignore[no-any-return]
+    def scratch(self) -> GroupScratch:
+        # For trees of many leaves: own[x] says that some leaves cover 1 … x.
+        return GroupScratch(self.leaves, self.rules, np.zeros(self.leaves.widest + 1, np.uint8))
 
 
 # The labels as one argument of kernels.
@@ -207,20 +184,4 @@ def complete_intervals(labels, n, found, first, stop, allowed, g, reached, start
     return finish(n, found, first, stop, g, start, k, allowed)
 
 
-@kernel
-def interval_complete(labels, touched, found, count, allowed, g, reached):
-    return complete_intervals(labels, touched, found, 0, count, allowed, g, reached, 0)
-
-
-@kernel
-def interval_batch(labels, found, offsets, events, allowed, g, reached, ends):
-    k = 0
-    ends[0] = 0
-    i = 0
-    while i < events and len(g.matched) - k > 64 * len(g.bits):  # one more: a rule is written before it is known
-        first, stop = offsets[i], offsets[i + 1]
-        touched = group_leaves(labels.leaves, found, first, stop, g, k)
-        k = complete_intervals(labels, touched, found, first, stop, allowed, g, reached, k)
-        i += 1
-        ends[i] = k
-    return i
+Interval.complete_one, Interval.complete_batch = map(staticmethod, completing(complete_intervals))

@@ -33,16 +33,17 @@ cheaper than to find out which ones need not be read.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, Arrays, Compiled
+from eligo.compile.compiled import I32, I64, U8, Arrays, Compiled
 from eligo.errors import LimitError
-from eligo.evaluate.base import EvaluatorScratch
+from eligo.evaluate.base import Evaluator, EvaluatorScratch
 from eligo.evaluate.labels import label_intervals
 from eligo.evaluate.leaf_order import BEGINS, FLAT, SOLE, order_leaves, order_trees, write_labels
-from eligo.jit import handle, inline, kernel, trailing_zeros
+from eligo.jit import handle, inline, kernel, named_kernel, trailing_zeros
 
 # Measured on 100,000 rules of 1 to 4 levels, 0.1% to 30% of their conjunctions satisfied.
 DENSE = 10  # more than every tenth conjunction satisfied: go through all trees
@@ -97,10 +98,11 @@ def build_leaves(compiled: Compiled, by_begin: bool) -> tuple[Leaves, I32, I32, 
 
 
 class GroupScratch(EvaluatorScratch):
-    """Bits and lists for one evaluation at a time."""
+    """Bits and lists for one evaluation at a time, and an array that the evaluator needs besides."""
 
-    def __init__(self, leaves: Leaves, rules: int) -> None:
+    def __init__(self, leaves: Leaves, rules: int, own: NDArray[Any]) -> None:
         super().__init__(rules)
+        self.own = own
         self.satisfied: tuple[I32, int] = np.zeros(0, np.int32), 0  # what was grouped last
         conjunctions, trees = len(leaves.label_offsets) - 1, len(leaves.rule)
         self.group = make_group(
@@ -112,6 +114,58 @@ class GroupScratch(EvaluatorScratch):
             self.matched,
             np.zeros(1, np.int64),
         )
+
+
+class LeafEvaluator(Evaluator):
+    """An evaluator over labels; `completing` makes its two kernels. Its `handle` begins with the field `leaves`."""
+
+    complete_one: ClassVar[Any]
+    complete_batch: ClassVar[Any]
+    handle: Any
+
+    def __init__(self, leaves: Leaves, rules: int) -> None:
+        self.leaves, self.rules = leaves, rules
+        self.group_handle = leaves.handle()
+
+    def group(self, found: I32, count: int, scratch: GroupScratch) -> int:
+        scratch.satisfied = found, count
+        return group_one(self.group_handle, found, count, scratch.group)  # type: ignore[no-any-return]
+
+    def complete(self, touched: int, allowed: U8, scratch: GroupScratch) -> int:
+        return self.complete_one(  # type: ignore[no-any-return]
+            self.handle, touched, *scratch.satisfied, allowed, scratch.group, scratch.own
+        )
+
+    def evaluate_batch(
+        self, found: I32, offsets: I64, events: int, allowed: U8, scratch: GroupScratch, ends: I64
+    ) -> int:
+        args = self.handle, found, offsets, events, allowed, scratch.group, scratch.own, ends
+        return (scratch.enter or scratch.bind(self.complete_batch, args))(*args)  # type: ignore[no-any-return]
+
+
+def completing(complete: Any) -> tuple[Any, Any]:
+    """Returns the kernels that complete the trees of one event, and of many, given a function for one.
+
+    complete(labels, touched, found, first, stop, allowed, g, own, start) puts the complete ones of the touched trees,
+    and what grouping found, ascending into g.matched from `start` on, and returns where they end.
+    """
+
+    def complete_one(labels, touched, found, count, allowed, g, own):
+        return complete(labels, touched, found, 0, count, allowed, g, own, 0)
+
+    def complete_batch(labels, found, offsets, events, allowed, g, own, ends):
+        k = 0
+        ends[0] = 0
+        i = 0
+        while i < events and len(g.matched) - k > 64 * len(g.bits):  # one more: a rule is written before it is known
+            first, stop = offsets[i], offsets[i + 1]
+            touched = group_leaves(labels.leaves, found, first, stop, g, k)
+            k = complete(labels, touched, found, first, stop, allowed, g, own, k)
+            i += 1
+            ends[i] = k
+        return i
+
+    return named_kernel(complete_one, complete), named_kernel(complete_batch, complete)
 
 
 # The arrays of `Leaves` as one argument of kernels.

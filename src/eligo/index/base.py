@@ -20,7 +20,7 @@ import numpy as np
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
-from eligo.jit import entry, kernel
+from eligo.jit import entry, named_kernel
 from eligo.options import Option
 
 
@@ -160,7 +160,4 @@ def searching(one: Any) -> Any:
             offsets[event - first] = k
         return event
 
-    named = one.py_func if hasattr(one, "py_func") else one  # without Numba's compiler a kernel is a plain function
-    search_events.__module__, search_events.__qualname__ = named.__module__, f"{named.__name__}s"
-    search_events.__name__ = search_events.__qualname__
-    return kernel(search_events)
+    return named_kernel(search_events, one, f"{one.__name__}s")

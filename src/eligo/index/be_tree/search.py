@@ -30,12 +30,13 @@ from eligo.index.be_tree.nodes import (
     unsigned,
     within,
 )
+from eligo.index.dynamic.content import searching_rows
 from eligo.index.dynamic.event_view import ABSENT, VARIOUS, see_keys
 from eligo.index.dynamic.growable import prefetch
 from eligo.index.dynamic.int_pair import lower, upper
 from eligo.index.dynamic.line import ANY
 from eligo.index.dynamic.verify import AHEAD, EVENTS_SEARCHED, verify_rows
-from eligo.jit import inline, kernel
+from eligo.jit import handle, inline, kernel
 
 WATCH = 16  # one event of so many is watched: its attributes, and where its evaluations were wasted
 
@@ -153,8 +154,9 @@ def find_leaves(t, s, m, keys, stack):
 
 
 @inline
-def search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, counters):
+def search_tree(t, e, event, s, strings, w, found, k, counters):
     """Put the conjunctions that an event satisfies into found from k on; where they end."""
+    keys, stack, starts, ends = w.keys, w.stack, w.starts, w.ends
     n = see_keys(e, event, s, len(t.popular) >> 3)
     m = event_keys(s, n, keys)
     leaves = np.int64(find_leaves(t, s, m, keys, stack))
@@ -192,14 +194,7 @@ def observe_events(t, e, events, s, keys):
         note_keys(t, event_keys(s, see_keys(e, event, s, len(t.popular) >> 3), keys), keys)
 
 
-@kernel
-def search_many(t, e, first, stop, s, strings, keys, stack, starts, ends, found, counters, most, offsets):
-    """Events first … stop-1 as far as there is room for `most` conjunctions each; the first event not done."""
-    k = 0
-    offsets[0] = 0
-    event = first
-    while event < stop and len(found) - k >= most:
-        k = search_tree(t, e, event, s, strings, keys, stack, starts, ends, found, k, counters)
-        event += 1
-        offsets[event - first] = k
-    return event
+# What a search writes to, as one argument of kernels.
+make_work = handle("TreeWork", ("keys", "stack", "starts", "ends"))
+
+search_many = searching_rows(search_tree)

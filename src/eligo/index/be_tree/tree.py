@@ -5,7 +5,7 @@ paper).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from eligo.index.be_tree.nodes import (
     WORDS,
     Pools,
 )
-from eligo.index.be_tree.search import observe_events, search_many
+from eligo.index.be_tree.search import make_work, observe_events, search_many
 from eligo.index.dynamic.growable import EARLY, release
 from eligo.index.dynamic.pooled_index import PooledIndex, PooledScratch, largest_and_highest
 from eligo.options import Option
@@ -53,14 +53,14 @@ _FEW = 16  # rows in a root that is not cut: there is nothing to adjust, so the 
 class TreeScratch(PooledScratch):
     """An event in coordinates, its keys, a stack of c-nodes, stretches of rows."""
 
-    stack: I64 = np.zeros(0, np.int64)
+    clusters = -1
 
     def fit(self, state: I64, entries: int) -> None:
-        if self.fit_event(int(state[ATTRIBUTES]), entries, int(state[HIGHEST])):
+        fresh = self.fit_event(int(state[ATTRIBUTES]), entries, int(state[HIGHEST]))
+        if fresh or state[CLUSTERS] >= self.clusters:
+            self.clusters = 5 * int(state[CLUSTERS]) // 4 + 16
             self.keys = np.zeros(5 * self.entries, np.int64)
-        if state[CLUSTERS] >= len(self.stack):
-            room = 5 * int(state[CLUSTERS]) // 4 + 16
-            self.stack, self.starts, self.ends = (np.zeros(room, np.int64) for _ in range(3))
+            self.work = make_work(self.keys, *(np.zeros(self.clusters, np.int64) for _ in range(3)))
 
 
 class BeTree(PooledIndex):
@@ -77,6 +77,8 @@ class BeTree(PooledIndex):
 
     pools_type = Pools
     scratch_type = TreeScratch
+    search_many = staticmethod(search_many)
+    highest = HIGHEST
     copy_rows = staticmethod(copy_rows)
 
     def __init__(self, pools: Pools, strings: Strings) -> None:
@@ -157,17 +159,6 @@ class BeTree(PooledIndex):
         scratch = self.scratch()
         scratch.fit(self.pools.state, events.widest)
         observe_events(self.pools.handle, events.handle, events.events, scratch.sight, scratch.keys)
-
-    # -- searching
-
-    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
-        handle, s = events.handle, scratch
-        s.fit(self.pools.state, events.widest)
-        args = (
-            self.pools.handle, handle, first, stop, s.sight, self._strings, s.keys, s.stack, s.starts, s.ends, s.found,
-            s.counters, self.pools.state[HIGHEST], offsets,
-        )  # fmt: skip
-        return s.entered(search_many, args)(*args)  # type: ignore[no-any-return]
 
 
 class BeTreeBatch(BeTree):

@@ -27,7 +27,7 @@ from eligo.index.dynamic.packed_predicate import (
     row_words,
     shape_of,
 )
-from eligo.jit import inline, kernel
+from eligo.jit import inline, kernel, named_kernel
 
 
 @kernel
@@ -35,6 +35,26 @@ def number_rows(words, offsets, numbers):
     """Give row i the number numbers[i]."""
     for i in range(len(numbers)):
         words[offsets[i]] = np.int64(numbers[i]) << 32 | (words[offsets[i]] & 0xFFFF_FFFF)
+
+
+def searching_rows(one: Any) -> Any:
+    """Returns the kernel that searches for events first … stop-1, as far as there is room for `most` conjunctions each,
+    and returns the first event not done, given one that searches for an event.
+
+    one(t, e, event, s, strings, w, found, k, counters) writes into `found` from k on, and returns where that ends.
+    """
+
+    def search_many(t, e, first, stop, s, strings, w, found, counters, most, offsets):
+        k = 0
+        offsets[0] = 0
+        event = first
+        while event < stop and len(found) - k >= most:
+            k = one(t, e, event, s, strings, w, found, k, counters)
+            event += 1
+            offsets[event - first] = k
+        return event
+
+    return named_kernel(search_many, one)
 
 
 def copying(find_row: Any) -> Any:
@@ -54,9 +74,7 @@ def copying(find_row: Any) -> Any:
                 rows[offsets[i] + k] = words[places[i] + k]
         return rows, offsets
 
-    named = find_row.py_func if hasattr(find_row, "py_func") else find_row
-    copy_rows.__module__, copy_rows.__qualname__ = named.__module__, "copy_rows"
-    return kernel(copy_rows)
+    return named_kernel(copy_rows, find_row)
 
 
 @inline

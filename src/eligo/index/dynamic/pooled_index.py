@@ -10,6 +10,7 @@ import numpy as np
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
+from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.base import Scratch
 from eligo.index.dynamic.event_view import no_key_sight
@@ -31,6 +32,7 @@ class PooledScratch(Scratch):
     """
 
     sight: object
+    work: Any = None  # what else a search writes to
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -86,7 +88,9 @@ class PooledIndex(NativeIndex):
     keeps_rows = True
     by_least_likely = True
     copy_rows: ClassVar[Any]  # what `copying` made (content.py)
+    search_many: ClassVar[Any]  # what `searching_rows` made
     pools_type: ClassVar[Any]
+    highest: ClassVar[int]  # where the pools' state has the highest number of a conjunction, plus 1
     scratch_type: ClassVar[type[PooledScratch]]
 
     def __init__(self, pools: Any, strings: Strings) -> None:
@@ -128,6 +132,15 @@ class PooledIndex(NativeIndex):
     def predicates(self, conjunctions: int) -> Arrays:
         words, offsets = self.copy_rows(self.pools.handle, 0, conjunctions)
         return predicates_of(words, offsets, self.strings)
+
+    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
+        handle, s = events.handle, scratch
+        s.fit(self.pools.state, events.widest)
+        args = (
+            self.pools.handle, handle, first, stop, s.sight, self._strings, s.work, s.found, s.counters,
+            self.pools.state[self.highest], offsets,
+        )  # fmt: skip
+        return s.entered(self.search_many, args)(*args)  # type: ignore[no-any-return]
 
     def scratch(self) -> Any:
         made = self.scratch_type()

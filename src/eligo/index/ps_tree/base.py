@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,10 +49,10 @@ def spaces_room() -> I64:
 
 
 class PsIndex(PooledIndex):
-    """An index on PS-Trees; `search_many` is the kernel that searches it."""
+    """An index on PS-Trees."""
 
-    search_many: ClassVar[Any]
     pools_type = Pools
+    highest = HIGHEST
     copy_rows = staticmethod(copy_rows)
 
     def __init__(self, pools: Pools, strings: Strings) -> None:
@@ -150,14 +150,3 @@ class PsIndex(PooledIndex):
         words = max(words, int(self.pools.state[LONGEST])) + 16
         if words > len(self._carry):
             self._carry = np.zeros(2 * words, np.int64)
-
-    # -- searching
-
-    def search_batch(self, events: EventBuffer, first: int, stop: int, scratch: Any, offsets: I64) -> int:
-        handle, s = events.handle, scratch
-        s.fit(self.pools.state, events.widest)
-        args = (
-            self.pools.handle, handle, first, stop, s.sight, self._strings, s.work, s.found, s.counters,
-            self.pools.state[HIGHEST], offsets,
-        )  # fmt: skip
-        return s.entered(self.search_many, args)(*args)  # type: ignore[no-any-return]

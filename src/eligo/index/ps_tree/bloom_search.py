@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.content import searching_rows
 from eligo.index.dynamic.event_view import see_keys
 from eligo.index.dynamic.growable import prefetch
 from eligo.index.dynamic.int_pair import upper
@@ -131,14 +132,4 @@ def all_rows(t, starts):
     return count
 
 
-@kernel
-def search_many(t, e, first, stop, s, strings, w, found, counters, most, offsets):
-    """Events first … stop-1 as far as there is room for `most` conjunctions each; the first event not done."""
-    k = 0
-    offsets[0] = 0
-    event = first
-    while event < stop and len(found) - k >= most:
-        k = search_lists(t, e, event, s, strings, w, found, k, counters)
-        event += 1
-        offsets[event - first] = k
-    return event
+search_many = searching_rows(search_lists)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ _MOST_KEYS = 64  # spaces of an access predicate when it is inserted
 class BloomScratch(PooledScratch):
     """An event in coordinates, the spaces that it lies in, the signatures to ask."""
 
-    work: Any = None
     copies = -1
 
     def fit(self, state: I64, entries: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ _MOST_PAIRS = 1 << 20  # keys of two spaces that are looked for; beyond, all row
 class HashScratch(PooledScratch):
     """An event in coordinates, the spaces that it lies in, keys, and stretches of rows."""
 
-    work: Any = None
     here = np.zeros(0, np.uint64)
     copies = -1
 
