@@ -15,6 +15,7 @@ of their conjunctions, with values where the sets of predicates begin or end.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -80,11 +81,11 @@ def planned(conjunctions: Conjunctions, sample: Sample | Statistics | None, room
         kept = np.zeros(compiled.rules, np.bool_)
         kept[::step] = True
         _, some = build_conjunctions(concatenate([compiled], [kept]), conjunctions.strings, conjunctions.attributes)
-    events = (
-        sample.buffers[0] if isinstance(sample, Sample) else events_of(some.compiled, conjunctions.strings, _EVENTS)
-    )
     scale = len(conjunctions) / max(1, len(some))
-    tried = np.array([_trial(number, some, events, scale) for number in range(len(KINDS) - (room == np.inf))])
+    kinds = range(len(KINDS) - (room == np.inf))
+    made = nullcontext(events_of(some.compiled, conjunctions.strings, _EVENTS))
+    with sample.some() if isinstance(sample, Sample) else made as events:
+        tried = np.array([_trial(number, some, events, scale) for number in kinds])
     return Plan(_fastest(tried, room), tried)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.encode import Encoder
-from eligo.compile.events import locate
+from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import update_truth
 from eligo.compile.strings import Strings
 from eligo.forking import INNER, fork_lock
@@ -40,6 +42,12 @@ class Sample:
                 named = buffer.meta & 255 == codes.STRING
                 buffer.key[named] = _still_known(buffer.key[named], gone)
                 buffer.text_number[:] = _still_known(buffer.text_number, gone)
+
+    @contextmanager
+    def some(self) -> Iterator[EventBuffer]:
+        """Some of the events, to be searched for; nobody else does meanwhile."""
+        with self._lock:
+            yield self.buffers[0]
 
     def held(self, conjunctions: Conjunctions) -> I64:
         """For every predicate how many of the events satisfy it."""
