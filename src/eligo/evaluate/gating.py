@@ -50,6 +50,14 @@ def gate(compiled: Compiled, least: int = LEAST, seldom: float = SELDOM) -> Comp
     return unique(Compiled(**{**compiled.arrays(), **changed}))
 
 
+def gated(compiled: Compiled) -> int:
+    """How many conjunctions have a predicate that was carried into them."""
+    if not (compiled.tree < 0).any():
+        return 0
+    parts = compiled.tree, compiled.tree_offsets, compiled.conjunction_offsets, compiled.conjunction
+    return int(count_gated(*parts, compiled.predicates))
+
+
 def guessed_chances(compiled: Compiled) -> F64:
     """How often each predicate holds, by what rules alone tell: one value of an attribute as often as any other that
     rules name.
@@ -165,6 +173,44 @@ def push_gates(tokens, offsets, conjunction_offsets, conjunction, chance, flags,
         if made[i] == 0:
             made[i] = tokens[i] if tokens[i] < conjunctions else tokens[i] + many - conjunctions  # a part
     return made, new_offsets[: many + 1], items[: new_offsets[many]]
+
+
+@kernel
+def count_gated(tokens, offsets, conjunction_offsets, conjunction, predicates):
+    """How many conjunctions have a predicate of one that stands beside a tree that they are in."""
+    conjunctions = len(conjunction_offsets) - 1
+    above = np.zeros(predicates, np.int32)  # ANDs around that have a conjunction with it among their children
+    is_gated = np.zeros(conjunctions, np.uint8)
+    size = 64
+    left, begun, kind = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for rule in range(len(offsets) - 1):
+        depth = 0
+        for i in range(offsets[rule], offsets[rule + 1]):
+            token = tokens[i]
+            if depth:
+                left[depth - 1] -= 1
+            if token < 0:
+                left, begun, kind = grown(left, depth + 1), grown(begun, depth + 1), grown(kind, depth + 1)
+                left[depth], begun[depth], kind[depth] = -token >> 1, -1, -token & 1
+                # The conjunction of an AND is the first of its children.
+                if -token & 1 == 0 and 0 <= tokens[i + 1] < conjunctions:
+                    begun[depth] = tokens[i + 1]
+                    for j in range(conjunction_offsets[tokens[i + 1]], conjunction_offsets[tokens[i + 1] + 1]):
+                        above[conjunction[j]] += 1
+                depth += 1
+            elif token < conjunctions:
+                own = depth > 0 and begun[depth - 1] == token
+                for j in range(conjunction_offsets[token], conjunction_offsets[token + 1]):
+                    is_gated[token] |= above[conjunction[j]] > own
+            while depth and left[depth - 1] == 0:
+                depth -= 1
+                if begun[depth] >= 0:
+                    for j in range(conjunction_offsets[begun[depth]], conjunction_offsets[begun[depth] + 1]):
+                        above[conjunction[j]] -= 1
+    total = 0
+    for c in range(conjunctions):
+        total += is_gated[c]
+    return total
 
 
 @inline

@@ -296,6 +296,8 @@ class RuleSet(Rules):
                 sizes[name] = sizes.get(name, 0) + array.nbytes
             for name, value in {**segment.index.notes(), **segment.evaluator.notes(), **segment.blocks.notes()}.items():
                 notes[name] = notes[name] + value if name in notes and isinstance(value, int) else value
+        if gated := sum(int(segment.facts.counts[5]) for segment in sealed):
+            notes["conjunctions with a gate"] = gated
         sizes["alive"] = sum(mask.nbytes for mask in view.alive)
         live = [part for part in view.segments if isinstance(part, LivePart)]
         for part in live:

@@ -24,7 +24,7 @@ from eligo.compile.naming import attribute_counts
 from eligo.compile.renumber import mark_used
 from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
-from eligo.evaluate.gating import gate
+from eligo.evaluate.gating import gate, gated
 from eligo.evaluate.straight import Straight
 from eligo.index.auto import Auto, kind_of
 from eligo.index.base import Index
@@ -49,7 +49,7 @@ class Facts:
     planned (planning.py).
     """
 
-    counts: I64
+    counts: I64  # the last: which kind of index is planned, how many conjunctions have a gate (evaluate/gating.py)
     text_attributes: I32
     pattern_attributes: I32
     tried: F64
@@ -297,6 +297,7 @@ def segment_of(
                 len(compiled.conjunction) + len(compiled.low_kind),
                 isinstance(evaluator, Straight),
                 plan.kind,
+                gated(compiled),
             ],
             np.int64,
         ),

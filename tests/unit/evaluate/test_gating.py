@@ -97,3 +97,13 @@ def test_a_matcher_asks_less() -> None:
     events = [{"tenant": f"t{i}", "a": i % 7, "b": 3, "c": i % 3, "d": 2} for i in range(40)]
     assert [gated.match(event) for event in events] == [plain.match(event) for event in events]
     assert gated.stats().candidates < plain.stats().candidates / 2
+
+
+def test_stats_count_gates() -> None:
+    m = eligo.Matcher()
+    m.add_many([(n, f"(a = {n} or b > 3) and tenant = 't{n}' and (c = 1 or d = 2)") for n in range(100)])
+    assert m.stats().notes["conjunctions with a gate"] == 300  # of a tenant: b > 3, c = 1, d = 2; but a = n is as rare
+    assert m.stats().conjunctions == 500
+    few = eligo.Matcher()
+    few.add_many([(n, f"tenant = 't{n}' and (c = 1 or d = 2)") for n in range(10)])
+    assert "conjunctions with a gate" not in few.stats().notes
