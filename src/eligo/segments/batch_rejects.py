@@ -3,77 +3,69 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from eligo.arguments import tag_names
 from eligo.arrow import arrow_of
-from eligo.compile.arrow_events import TableEvents
-from eligo.compile.compiled import I64
 from eligo.compile.json_texts import JsonEvents
 from eligo.compile.unusable import UnusableValuesError
 from eligo.errors import EventError
 from eligo.rule import Reject
-from eligo.segments.encoding import between, slices
-from eligo.segments.rules import View
+from eligo.segments.encoding import Events, slices
+from eligo.segments.pace import Found
+
+Search: TypeAlias = Callable[[Events], Iterable[Found]]
 
 _NAMED = re.compile(r"event (\d+): ", re.ASCII)
 
 
-def matched_or_rejected(
-    view: View, events: Any, tags: Iterable[str] | None, limit: int | None, rejects: list[Reject]
-) -> Iterator[tuple[I64, pa.Array]]:
-    """Yields what `View.batch` yields; events that cannot be used are appended to `rejects` instead.
+def matched_or_rejected(search: Search, events: Any, rejects: list[Reject]) -> Iterator[Found]:
+    """Yields what `search` finds; events that cannot be used are appended to `rejects` instead.
 
     An error names the event, or all events of a table whose value of an attribute cannot be used. These are taken out,
     and the rest is tried again. What names none, such as a column that no rule can use, is nobody's fault and raises.
+
+    JSON texts that cannot be used raise nothing: what they match, as events without attributes, is left out.
     """
-    wanted = None if tags is None else tag_names("tags", tags)
     for first, part in slices(events):
         numbers, left = np.arange(first, first + len(part)), part
         while len(left):
+            refused: dict[int, str] = {}
+            if isinstance(left, JsonEvents):
+                left.refused = refused
             try:
-                found = _batch(view, left, wanted, limit, numbers, rejects)
+                found = list(search(left))
             except EventError as error:
                 rows, why = _at_fault(error)
-                rejects.extend(Reject(int(numbers[row]), None, why) for row in rows)
-                if isinstance(left, TableEvents):
+                # Documents may have been asked about a text that cannot be used; then that is what is wrong with it.
+                refused = dict.fromkeys(rows, why) | refused
+                rejects.extend(Reject(int(numbers[row]), None, refused[row]) for row in refused)
+                if isinstance(left, list):  # all before the one that is named can be used
+                    found = list(search(left[: rows[0]]))
+                    yield from ((numbers[mine], *others) for mine, *others in found)
+                    numbers, left = numbers[rows[0] + 1 :], left[rows[0] + 1 :]
+                else:
                     good = np.ones(len(left), np.bool_)
-                    good[rows] = False
+                    good[[*refused]] = False
                     numbers, left = numbers[good], left.filtered(good)
-                else:  # all before the one that is named can be used
-                    found = _batch(view, between(left, 0, rows[0]), wanted, limit, numbers, rejects)
-                    yield from ((numbers[number], ids) for number, ids in found)
-                    numbers, left = numbers[rows[0] + 1 :], between(left, rows[0] + 1)
                 continue
-            yield from ((numbers[number], ids) for number, ids in found)
+            rejects.extend(Reject(int(numbers[row]), None, why) for row, why in refused.items())
+            yield from ((numbers[mine], *others) for mine, *others in _without(found, refused))
             break
 
 
-def _batch(
-    view: View, events: Any, tags: Iterable[str] | None, limit: int | None, numbers: I64, rejects: list[Reject]
-) -> list[tuple[I64, pa.Array]]:
-    """What `View.batch` yields. JSON texts that cannot be used are not tried one by one: they are left out here."""
-    if not isinstance(events, JsonEvents):
-        return list(view.batch(events, tags, limit))
-    refused: dict[int, str] = {}
-    events.refused = refused
-    try:
-        found = list(view.batch(events, tags, limit))
-    except EventError:  # of documents, which may have been asked about an event that is refused anyway
-        if not refused:
-            raise
-        row = min(refused)
-        raise EventError(f"event {row}: {refused[row]}") from None
-    if refused:
-        rejects.extend(Reject(int(numbers[row]), None, why) for row, why in refused.items())
-        unused = np.array([*refused])
-        kept = [(~np.isin(number, unused), number, ids) for number, ids in found]
-        found = [(number[good], ids.filter(arrow_of(good))) for good, number, ids in kept]
-    return found
+def _without(found: list[Found], refused: Collection[int]) -> Iterator[Found]:
+    """The matches of the other events."""
+    unused = np.array([*refused])
+    for part in found:
+        if not len(unused):
+            yield part
+            continue
+        good = ~np.isin(part[0], unused)
+        yield tuple(column.filter(arrow_of(good)) if isinstance(column, pa.Array) else column[good] for column in part)
 
 
 def _at_fault(error: EventError) -> tuple[list[int], str]:
