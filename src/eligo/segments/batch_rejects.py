@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of
 from eligo.compile.json_texts import JsonEvents
@@ -27,8 +28,18 @@ def matched_or_rejected(search: Search, events: Any, rejects: list[Reject]) -> I
 
     An error names the event, or all events of a table whose value of an attribute cannot be used. These are taken out,
     and the rest is tried again. What names none, such as a column that no rule can use, is nobody's fault and raises.
+    """
+    found = matched_beside_rejected(search, events, rejects)
+    if not isinstance(events, JsonEvents):
+        return found
+    every, rejected = list(found), np.zeros(len(events), np.bool_)
+    rejected[[reject.row for reject in rejects]] = True
+    return without(every, rejected)
 
-    JSON texts that cannot be used raise nothing: what they match, as events without attributes, is left out.
+
+def matched_beside_rejected(search: Search, events: Any, rejects: list[Reject]) -> Iterator[Found]:
+    """The same, but a JSON text that cannot be used raises nothing: it is rejected, and yet matched as an event without
+    attributes. `without` leaves that out.
     """
     for first, part in slices(events):
         numbers, left = np.arange(first, first + len(part)), part
@@ -53,18 +64,18 @@ def matched_or_rejected(search: Search, events: Any, rejects: list[Reject]) -> I
                     numbers, left = numbers[good], left.filtered(good)
                 continue
             rejects.extend(Reject(int(numbers[row]), None, why) for row, why in refused.items())
-            yield from ((numbers[mine], *others) for mine, *others in _without(found, refused))
+            yield from ((numbers[mine], *others) for mine, *others in found)
             break
 
 
-def _without(found: list[Found], refused: Collection[int]) -> Iterator[Found]:
-    """The matches of the other events."""
-    unused = np.array([*refused])
+def without(found: Iterable[Found], rejected: NDArray[np.bool_]) -> Iterator[Found]:
+    """The matches of events that are not marked; marks may come with them."""
     for part in found:
-        if not len(unused):
+        bad = rejected[part[0]]
+        if not bad.any():
             yield part
             continue
-        good = ~np.isin(part[0], unused)
+        good = ~bad
         yield tuple(column.filter(arrow_of(good)) if isinstance(column, pa.Array) else column[good] for column in part)
 
 

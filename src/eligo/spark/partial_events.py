@@ -33,7 +33,7 @@ from eligo.compile.json_texts import JsonEvents
 from eligo.compile.unusable import UnusableValuesError
 from eligo.engine import Engine
 from eligo.rule import Reject
-from eligo.segments.batch_rejects import matched_or_rejected
+from eligo.segments.batch_rejects import matched_beside_rejected
 from eligo.segments.encoding import Events
 from eligo.segments.pace import Found
 from eligo.segments.rule_set import RuleSet
@@ -172,12 +172,15 @@ def found_in_texts(
     partial: NDArray[np.bool_],
     path: str,
 ) -> Iterator[Found]:
-    """The same for events that are JSON texts, in the first column; null is none."""
+    """The same for events that are JSON texts, in the first column; null is none.
+
+    Events that are marked are matched as ones without attributes: whoever asked leaves that out.
+    """
     from eligo.compile.ndjson import json_blocks
 
     rejects: list[Reject] = []
     (events,) = json_blocks(texts.column(0))
-    found = list(matched_or_rejected(search, events, rejects))
+    found = list(matched_beside_rejected(search, events, rejects))
     if rejects:
         first = min(rejects, key=lambda reject: reject.row)
         partial[numpy_of(texts.column(ROW))[[reject.row for reject in rejects]]] = True

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import I64
 from eligo.errors import SnapshotError
+from eligo.segments.batch_rejects import without
 from eligo.segments.encoding import Events
 from eligo.segments.pace import Found, Pace
 from eligo.spark.batch_limits import by_event, bytes_by_row, cuts
@@ -124,8 +125,11 @@ def answers(plan: Plan, version: int, batch: pa.RecordBatch, pace: Pace | None =
             return found_in_texts(some, search, partial, plan.source.path)
         return found_in(some, search_columns, partial, plan.source.path)
 
+    found = (pace or Pace()).through(_looked_at(plan, rules, batch), look)
+    if plan.json is not None:  # here, where their matches have been counted: they may be many
+        found = without(found, partial)
     write = {"exploded": _exploded, "array": _array, RANKED: _ranked}[plan.output]
-    yield from write(plan, version, batch, (pace or Pace()).through(_looked_at(plan, rules, batch), look), partial)
+    yield from write(plan, version, batch, found, partial)
 
 
 def _looked_at(plan: Plan, rules: Open, batch: pa.RecordBatch) -> pa.RecordBatch:

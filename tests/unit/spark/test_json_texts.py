@@ -14,7 +14,9 @@ import pytest
 
 import eligo
 from eligo.compile.json_texts import decoded_event
+from eligo.segments import pace
 from eligo.spark import worker
+from eligo.spark.partial_events import Searcher
 from eligo.spark.worker import Plan
 from eligo.spark.worker_cache import Source, manifest_hash
 
@@ -134,6 +136,27 @@ def test_all_broken_and_none_at_all(tmp_path: Path) -> None:
         assert rules == [[]] * len(rules)
         empty = pa.record_batch({"c0": pa.array([], pa.string())})
         assert sum(part.num_rows for part in worker.run(plan, iter([empty]))) == 0
+
+
+def test_broken_texts_are_few_at_a_time_where_events_without_attributes_match_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matcher = eligo.Matcher(absent="classical")
+    matcher.add_many((f"r{i}", f"not x = {i}") for i in range(500))
+    source = saved(matcher, tmp_path / "rules")
+    together = []
+
+    def search(searcher: Searcher, events: Any, *rest: Any) -> Any:
+        together.append(len(events))
+        return asked(searcher, events, *rest)
+
+    asked = Searcher.search
+    monkeypatch.setattr(Searcher, "search", search)
+    monkeypatch.setattr(pace, "MATCHES", 1000)
+    plan = Plan(source, (), (("value", 0),), 1, "array", False, json="value")
+    found = table_of(plan, pa.record_batch({"c0": pa.array([None] * 99 + ["{}"], pa.string())}))
+    assert [len(rules) for rules in found["rules"].to_pylist()] == [0] * 99 + [500]
+    assert together == [16, *[2] * 42]
 
 
 def test_attributes_that_no_rule_names_any_more_refuse_nothing(tmp_path: Path) -> None:
