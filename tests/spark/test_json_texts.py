@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql.functions import pandas_udf
 
 import eligo
 from eligo import EligoError, OptionError, spark
+from eligo.spark import sql
 
 pytestmark = pytest.mark.spark
 
@@ -107,6 +109,8 @@ def test_every_way_to_match(kind: str, session: Any, events: Any, compiled: str,
     assert pairs(session.sql(table)) == every
     scalar = f"SELECT id, explode(eligo_rules('{compiled}', value)) AS rule FROM lines"
     assert pairs(session.sql(scalar)) == every
+    session.udf.register("eligo_rules_40", pandas_udf(sql._of_pandas(sql.TEXTS), "array<string>"))  # as in Spark 4.0
+    assert pairs(session.sql(scalar.replace("eligo_rules", "eligo_rules_40"))) == every
     with pytest.raises(PySparkException) as raised:
         session.sql(f"SELECT eligo_rules('{compiled}', id) FROM lines").collect()
     assert "the event is a struct" in spark.reason(raised.value)

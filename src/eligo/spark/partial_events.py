@@ -62,7 +62,7 @@ class Searcher:
     def __init__(self, engine: Engine, asked: Names) -> None:
         """`asked` are all attributes that rules look at, of all shards, though the engine may have some."""
         self._engine, self._attributes = engine, asked
-        self._for_texts: SegmentsView | None = None
+        self._for_texts: tuple[View, View] | None = None  # the engine's view, and the one made of it
         self._naming: OrderedDict[str, Any] = OrderedDict()
 
     def search(
@@ -92,17 +92,16 @@ class Searcher:
         return _asked(left if screen is None else left.asking(screen), events, None, top_k, ranked)
 
     def _view_for_texts(self) -> View:
-        """The view that refuses the same texts whichever shards it has, and knows at once what is refused: an encoder
-        looks through all rules of its engine otherwise.
-        """
+        """The view that refuses the same texts whichever shards it has: an encoder goes by the rules of its engine."""
         view = self._engine.rules.view
         if not isinstance(view, SegmentsView):
             return view
-        if self._for_texts is None:
+        if self._for_texts is None or self._for_texts[0] is not view:  # which has a better index, now and then
             known = view.encoder
             encoder = Encoder(known.attributes, known.strings, known.special, lambda: (self._attributes, known.special))
-            self._for_texts = SegmentsView(view.segments, view.alive, encoder.narrowed() or encoder, view.names)
-        return self._for_texts
+            made = SegmentsView(view.segments, view.alive, encoder.narrowed() or encoder, view.names)
+            self._for_texts = view, made
+        return self._for_texts[1]
 
     def _search_living(
         self, view: View, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, without: Names
