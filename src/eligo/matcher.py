@@ -466,10 +466,11 @@ class Matcher:
 
         def answer(view: View, events: Any) -> tuple[list[tuple[I64, pa.Array]], list[Reject]]:
             mine: list[Reject] = []
-            found = (
-                matched_or_rejected(view, events, wanted, most, mine) if collect else view.batch(events, wanted, most)
-            )
-            return list(found), mine
+
+            def search(some: Any) -> Iterator[tuple[I64, pa.Array]]:
+                return view.batch(some, wanted, most)
+
+            return list(matched_or_rejected(search, events, mine) if collect else search(events)), mine
 
         rejects: list[Reject] = []
         numbers, rules = [], []

@@ -356,6 +356,24 @@ def test_rules_that_ask_about_documents() -> None:
     assert made.match_ndjson(b"\n".join(raws), on_error="collect") == (wanted, refused)
 
 
+def test_broken_texts_beside_values_that_cannot_be_compared_with_documents() -> None:
+    documents = eligo.Documents()
+    documents.add_many([{"x": 1}, {"x": 5}])
+    matcher = eligo.Matcher(documents=documents)
+    matcher.add_many([("some", "exists d (x = d.x)"), ("none", "not exists d (x > d.x)"), ("y", "y = 1")])
+    texts = ['{"x": 1, "y": 1}', f'{{"x": {2**70}}}', "{broken", '{"x": 5}', "null", '{"x": [[1]]}', '{"y": 1}']
+    found, rejects = matcher.match_ndjson("\n".join(texts).encode(), on_error="collect")
+    expected, refused = [], []
+    for number, text in enumerate(texts):
+        try:
+            expected += [(number, rule) for rule in matcher.match_json(text)]
+        except EventError as error:
+            refused.append((number, str(error)))
+    assert list(zip(*found.to_pydict().values(), strict=True)) == expected
+    assert [(reject.row, reject.message) for reject in rejects] == refused
+    assert [number for number, _ in refused] == [1, 2, 4, 5]
+
+
 def test_sources_of_lines(tmp_path: Path) -> None:
     made = matcher()
     lines = [b'{"a":1,"b":"x"}', b"", b" \t\x0b\x0c\r", b'{"a":3}\r', b'{"b":"y","a":1}']

@@ -39,6 +39,12 @@ def stream_events(
         str | None,
         typer.Option(metavar="DDL", help="The columns of the events; needed unless files of them are there already."),
     ] = None,
+    json: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The column whose JSON texts are the events: `value` of kafka and of lines (ndjson)."
+        ),
+    ] = None,
     source_option: Annotated[
         list[str] | None,
         typer.Option("--source-option", metavar="KEY=VALUE", help="An option of the source; may be repeated."),
@@ -80,13 +86,16 @@ def stream_events(
         raise InputError(f"unknown format {output_format!r}: --output-format is one of {', '.join(_FILES)}")
     if on_error not in ("collect", "raise"):
         raise InputError(f"--on-error is collect or raise, not {on_error!r}")
+    if json is not None and on_error == "raise":
+        raise InputError("--on-error raise is for events that Spark reads: give --schema instead of --json")
     settings = _triggered(trigger)
     refused = 0
     with spark_session("eligo stream", master, conf) as session:
         from pyspark.errors import PySparkException
 
         try:
-            events = _events(session, source, format, schema, dict(_pair(text) for text in source_option or ()))
+            given = dict(_pair(text) for text in source_option or ())
+            events = _events(session, source, format, schema, json is not None, given)
             matched = match(
                 readable(events, on_error),
                 rules,
@@ -95,6 +104,7 @@ def stream_events(
                 top_k=top_k,
                 tags=tags,
                 observe="eligo",
+                json=json,
             )
             writer = matched.writeStream.option("checkpointLocation", _place(checkpoint)).trigger(**settings)
             form = _FILES[output_format]
@@ -102,19 +112,27 @@ def stream_events(
                 writer = writer.foreachBatch(BatchWriter(out, form, checkpoint=_place(checkpoint)))
             else:
                 writer = writer.format(form).option("path", _place(out))
-            refused = _follow(writer.start())
+            refused = _follow(writer.start(), json is not None)
         except PySparkException as error:
             raise InputError(f"{source}: {_sentence(error)}") from error
     if refused:
         raise typer.Exit(FINDINGS)
 
 
-def _events(session: SparkSession, source: str, form: str, schema: str | None, given: dict[str, str]) -> DataFrame:
+def _events(
+    session: SparkSession, source: str, form: str, schema: str | None, texts: bool, given: dict[str, str]
+) -> DataFrame:
+    """The events as they come; `texts`: JSON stays the text that it is."""
     from pyspark.sql.types import StructType
 
     from eligo.cli.files import InputError
 
     kind: Any = StructType.fromDDL(schema) if schema is not None else None
+    if texts and form in ("ndjson", "kafka") and kind is not None:
+        raise InputError(f"--schema says what the JSON of {form} is read as, and --json that it is not: leave one out")
+    if texts and form == "ndjson":
+        lines = session.readStream.options(**given).text(_place(source))
+        return lines.where(lines["value"].rlike(r"\S"))  # blank ones are no events
     if form in _FILES:
         if kind is None:
             kind = _found_schema(session, source, form, given)
@@ -127,10 +145,14 @@ def _events(session: SparkSession, source: str, form: str, schema: str | None, g
         return reader.schema(kind).options(**given).format(_FILES[form]).load(_place(source))
     if form == "kafka":
         servers, slash, topic = source.partition("/")
-        if not slash or kind is None:
-            raise InputError("a kafka SOURCE is host:port/topic, and --schema says what the JSON of its values holds")
+        if not slash or (kind is None and not texts):
+            raise InputError(
+                "a kafka SOURCE is host:port/topic, and --schema says what the JSON of its values holds; or --json "
+                "value, for rules that look at the JSON itself"
+            )
         values = session.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-        return of_json(values.option("subscribe", topic).options(**given).load(), kind)
+        rows = values.option("subscribe", topic).options(**given).load()
+        return rows if texts else of_json(rows, kind)
     if form == "redis":
         from eligo.spark import RedisStreams
 
@@ -213,23 +235,23 @@ def _found_schema(session: SparkSession, source: str, form: str, given: dict[str
     return StructType([field for field in found.fields if field.name != _BROKEN])
 
 
-def _follow(query: Any) -> int:
+def _follow(query: Any, texts: bool) -> int:
     """Say how it goes until it ends; an interrupt ends it. How many events were left out."""
     seen, refused = -1, 0
     try:
         while query.isActive:
             query.awaitTermination(0.5)
-            seen, refused = _say_progress(query, seen, refused)
+            seen, refused = _say_progress(query, seen, refused, texts)
     except KeyboardInterrupt:
         query.stop()
-    _, refused = _say_progress(query, seen, refused)
+    _, refused = _say_progress(query, seen, refused, texts)
     error = query.exception()
     if error is not None:
         raise error
     return refused
 
 
-def _say_progress(query: Any, seen: int, refused: int) -> tuple[int, int]:
+def _say_progress(query: Any, seen: int, refused: int, texts: bool) -> tuple[int, int]:
     for progress in query.recentProgress:
         if progress.batchId <= seen or not progress.numInputRows:
             continue
@@ -238,15 +260,17 @@ def _say_progress(query: Any, seen: int, refused: int) -> tuple[int, int]:
         bad = progress.observedMetrics.get(_REJECTS)
         matches = getattr(figures, "matches", None) or 0
         rejects = getattr(bad, "rejects", None) or 0
+        partial = getattr(figures, "events_set_aside", None) or 0
         version = getattr(figures, "version_max", None)
         if rejects:
             say(f"rejected: batch {seen}: {plural(rejects, 'event')} cannot be read, such as {bad.example!r}")
+        if texts:  # one of which something cannot be asked matches nothing
+            rejects, partial = rejects + partial, 0
         words = [f"batch {seen}: {plural(progress.numInputRows, 'event')}", plural(int(matches), "match")]
         words += [plural(rejects, "reject")] if rejects else []
         words += [f"version {version}"] if version is not None else []
         aside = getattr(figures, "set_aside", None) or 0
         words += [f"{plural(aside, 'rule')} set aside"] if aside else []
-        partial = getattr(figures, "events_set_aside", None) or 0
         words += [f"{plural(partial, 'event')} not asked of every rule"] if partial else []
         say(", ".join([*words, f"{progress.durationMs.get('triggerExecution', 0) / 1000:.1f} s"]))
         refused += rejects

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.compiled import I64, U8
 from eligo.errors import EventError
@@ -66,3 +68,7 @@ class JsonEvents:
         """Some of them, or all from one on."""
         stop = None if count is None else first + count
         return JsonEvents(self.data, self.begin[first:stop], self.end[first:stop], self.refused)
+
+    def filtered(self, kept: NDArray[np.bool_]) -> JsonEvents:
+        """Those that are marked."""
+        return JsonEvents(self.data, self.begin[kept], self.end[kept], self.refused)

@@ -64,6 +64,7 @@ def match_files(
     check: bool = True,
     documents: str | os.PathLike[str] | None = None,
     most_documents: int = MOST_DOCUMENTS,
+    json: str | None = None,
 ) -> DataFrame:
     """Match every row of some Parquet files against the rules at `path`.
 
@@ -85,7 +86,7 @@ def match_files(
             check_once(session, asked.path)
     listing = _listing(session, places)
     schema = listing.schema
-    plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
+    plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column, json)
     plan = plan_documents(session, plan, found, asked)
     attributes, plan, aside = locate_attributes(schema, found, plan)
     sent = sent_columns(schema, plan.kept, attributes)

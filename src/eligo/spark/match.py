@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from eligo.arguments import flag, one_of, tag_names, whole_number
+from eligo.arguments import flag, one_of, shown, tag_names, whole_number
 from eligo.errors import EligoError, OptionError
 from eligo.spark import worker
 from eligo.spark.arguments import check_frame, columns_named, name_given
@@ -74,6 +74,7 @@ def match(
     check: bool = True,
     documents: str | os.PathLike[str] | None = None,
     most_documents: int = MOST_DOCUMENTS,
+    json: str | None = None,
 ) -> DataFrame:
     """Match every row of `events_df`, a batch or a stream, against the rules at `path`.
 
@@ -94,6 +95,7 @@ def match(
     documents  what `compile_documents` made, for rules with `exists d (…)` and `forall d (…)`: the version that is
              current now or, in a stream, when a micro-batch starts
     most_documents  so many documents at most are held by a worker for rules that ask several things of one document
+    json     the column whose values, strings or binary, are the events as JSON texts; rules look at no other column
 
     Only kept columns and those that rules name leave the JVM. The dotted attribute `user.age` is the column of that
     very name, or else the field `age` of the struct (or the key `age` of the map, or of the object in the Variant)
@@ -102,6 +104,11 @@ def match(
     events_df = check_frame("events_df", events_df)
     if columns is not None:
         one_of("columns", columns, ("named", "all"))
+        if json is not None:
+            raise OptionError(
+                f"columns={columns!r} says which columns rules may name, and with json={shown(json)} they name what is "
+                "in a text: leave one of them out"
+            )
     folder = folder_of(path)
     version, key, memory = check_options(version, version_column, key, memory, observe, check)
     found = facts(folder, version, check)
@@ -111,11 +118,11 @@ def match(
         if asked is not None:
             check_once(events_df.sparkSession, asked.path)
     schema = events_df.schema
-    plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column)
+    plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column, json)
     plan = plan_documents(events_df.sparkSession, plan, found, asked)
     following = bool(events_df.isStreaming and found.version and version is None)
     attributes, plan, aside = locate_attributes(schema, found, plan)
-    if columns == "all" or (columns is None and following):
+    if columns == "all" or (columns is None and following and json is None):
         leaves = leaves_of(schema)
         if columns == "all" or len(leaves) <= _FEW_COLUMNS:
             attributes = {**{name: (path,) for name, path in leaves.items()}, **attributes}
@@ -127,7 +134,9 @@ def match(
     if following:
         events_df, at = with_version(events_df, folder, found.version)
         selected.append(at)
-        source = replace(plan.source, version=0, manifest="", aside=frozenset(), schema=schema.json(), sent=sent.names)
+        source = replace(plan.source, version=0, manifest="", aside=frozenset())
+        if json is None:
+            source = replace(source, schema=schema.json(), sent=sent.names)
         plan = replace(
             plan,
             source=source,
@@ -215,6 +224,7 @@ def begin_plan(
     top_k: int | None,
     tags: Iterable[str] | None,
     version_column: str | None,
+    json: str | None = None,
 ) -> Plan:
     """What is known before the columns that rules look at; options that make no sense are refused."""
     plan = Plan(
@@ -227,6 +237,7 @@ def begin_plan(
         version_column=version_column if found.version else None,
         top_k=None if top_k is None else whole_number("top_k", top_k, least=1),
         tags=None if tags is None else tag_names("tags", tags),
+        json=None if json is None else _text_column(schema, json),
     )
     return replace(plan, kept=tuple(_kept(schema, keep, plan)))
 
@@ -254,8 +265,11 @@ def matched(
 def locate_attributes(schema: StructType, found: Facts, plan: Plan) -> tuple[dict[str, tuple[Path, ...]], Plan, int]:
     """Where the attributes are that rules look at, the plan with those whose rules are set aside, and how many rules.
 
-    Warnings say which rules are set aside, and that no attribute at all is there.
+    Warnings say which rules are set aside, and that no attribute at all is there. Of events that are JSON texts nothing
+    is known before they are read.
     """
+    if plan.json is not None:
+        return {plan.json: ((plan.json,),)}, plan, 0
     located = locate(schema, found.attributes, found.multi)
     if not located.paths and not located.unusable:
         warn_of_absence(schema, found)
@@ -323,10 +337,7 @@ def _kept(schema: StructType, keep: Iterable[str] | None, plan: Plan) -> list[st
     kept = list(schema.names if keep is None else columns_named("keep", keep))
     answers = {field.name.casefold(): field.name for field in worker.answer_fields(plan)}
     for name in kept:
-        if name not in schema.names:
-            near = difflib.get_close_matches(name, schema.names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {few(schema.names)}"
-            raise EligoError(f"keep names {name!r}, which is not a column of the DataFrame{hint}")
+        _refuse_unknown(schema, "keep", name)
         if name.casefold() in answers:
             answer = answers[name.casefold()]
             raise EligoError(
@@ -337,6 +348,30 @@ def _kept(schema: StructType, keep: Iterable[str] | None, plan: Plan) -> list[st
     if twice:
         raise EligoError(f"two columns have the name {twice[0]!r}: rename one, or leave it out of keep=[…]")
     return kept
+
+
+def _text_column(schema: StructType, json: object) -> str:
+    """The name of the column with events as JSON texts, checked."""
+    from pyspark.sql.types import BinaryType, CharType, StringType, VarcharType
+
+    name = name_given("json", json, "value")
+    _refuse_unknown(schema, "json", name)
+    if schema.names.count(name) > 1:
+        raise EligoError(f"json names {name!r}, and two columns have that name: rename one")
+    kind = schema[name].dataType
+    if not isinstance(kind, StringType | CharType | VarcharType | BinaryType):
+        raise EligoError(
+            f"json names {name!r}, a column of type {kind.simpleString()}, and JSON texts are strings or binary: leave "
+            f"json={name!r} out if rules name columns, and what is in them"
+        )
+    return name
+
+
+def _refuse_unknown(schema: StructType, argument: str, name: str) -> None:
+    if name not in schema.names:
+        near = difflib.get_close_matches(name, schema.names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {few(schema.names)}"
+        raise EligoError(f"{argument} names {name!r}, which is not a column of the DataFrame{hint}")
 
 
 def answer_schema(schema: StructType, plan: Plan) -> StructType:

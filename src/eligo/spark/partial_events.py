@@ -8,6 +8,9 @@ The types of columns tell most of what cannot be asked before a query starts (`s
 whether two keys of maps make one attribute, or whether bytes are text is seen only when rows are encoded, which then
 raises `UnusableValuesError` with all the rows at fault. These rows are parted from the others, and both are tried
 again, until each group is matched; the answers of all groups are put back into the order of the rows.
+
+Events that are JSON texts have no columns. A text that is no event, or one that `Matcher.match_json` would refuse,
+matches nothing at all.
 """
 
 from __future__ import annotations
@@ -25,8 +28,13 @@ from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of, numpy_of
 from eligo.compile.compiled import I64, U8
+from eligo.compile.encode import Encoder
+from eligo.compile.json_texts import JsonEvents
 from eligo.compile.unusable import UnusableValuesError
 from eligo.engine import Engine
+from eligo.rule import Reject
+from eligo.segments.batch_rejects import matched_beside_rejected
+from eligo.segments.encoding import Events
 from eligo.segments.pace import Found
 from eligo.segments.rule_set import RuleSet
 from eligo.segments.rules import Screen, View
@@ -38,6 +46,8 @@ log = logging.getLogger("eligo.spark")
 ROW: Final = "row"  # the column with the number of an event in its batch
 
 _REMEMBERED: Final = 32  # attributes whose rules are known
+_WITHOUT: Final = "events are matched without the rules that look at an attribute which cannot be asked of them"
+_UNUSABLE: Final = "events match nothing whose JSON text cannot be used"
 _PLACE: Final = re.compile(r"event \d+: ")  # a number within a batch of Spark's, which says nothing to anybody
 
 Names = frozenset[str]
@@ -49,13 +59,15 @@ _warned: object = None  # the task of this process that wrote a warning last
 class Searcher:
     """The answers of one engine, with the rules that look at some attributes or without them."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, asked: Names) -> None:
+        """`asked` are all attributes that rules look at, of all shards, though the engine may have some."""
+        self._engine, self._attributes = engine, asked
+        self._for_texts: tuple[View, View] | None = None  # the engine's view, and the one made of it
         self._naming: OrderedDict[str, Any] = OrderedDict()
 
     def search(
         self,
-        events: pa.RecordBatch,
+        events: pa.RecordBatch | JsonEvents,
         tags: tuple[str, ...] | None,
         top_k: int | None,
         ranked: bool,
@@ -66,8 +78,8 @@ class Searcher:
 
         What rules with quantifiers leave to be asked of documents is asked of `screen`.
         """
-        rules = self._engine.rules
-        view = rules.view if screen is None else rules.view.asking(screen)
+        view: View = self._view_for_texts() if isinstance(events, JsonEvents) else self._engine.rules.view
+        view = view if screen is None else view.asking(screen)
         if not without:
             return _asked(view, events, tags, top_k, ranked)
         if not isinstance(view, SegmentsView):
@@ -78,6 +90,18 @@ class Searcher:
                 masks[i] = masks[i] & others if len(masks[i]) else others
         left = SegmentsView(view.segments, masks, view.encoder, view.names)
         return _asked(left if screen is None else left.asking(screen), events, None, top_k, ranked)
+
+    def _view_for_texts(self) -> View:
+        """The view that refuses the same texts whichever shards it has: an encoder goes by the rules of its engine."""
+        view = self._engine.rules.view
+        if not isinstance(view, SegmentsView):
+            return view
+        if self._for_texts is None or self._for_texts[0] is not view:  # which has a better index, now and then
+            known = view.encoder
+            encoder = Encoder(known.attributes, known.strings, known.special, lambda: (self._attributes, known.special))
+            made = SegmentsView(view.segments, view.alive, encoder.narrowed() or encoder, view.names)
+            self._for_texts = view, made
+        return self._for_texts[1]
 
     def _search_living(
         self, view: View, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, without: Names
@@ -115,7 +139,7 @@ class Searcher:
 
 
 def _asked(
-    view: Any, events: pa.RecordBatch, tags: tuple[str, ...] | None, top_k: int | None, ranked: bool
+    view: Any, events: pa.RecordBatch | JsonEvents, tags: tuple[str, ...] | None, top_k: int | None, ranked: bool
 ) -> Iterator[Found]:
     if ranked:
         return view.ranked(events, tags, top_k)  # type: ignore[no-any-return]
@@ -133,12 +157,34 @@ def found_in(events: pa.RecordBatch, search: Search, partial: NDArray[np.bool_],
         first = next(found, None)
     except UnusableValuesError as error:
         groups = _parted(np.arange(events.num_rows), frozenset(), error)
-        warn_once(path, error)
+        warn_once(path, _WITHOUT, _PLACE.sub("", str(error), count=1))
         yield from _found_by_group(events, search, groups, partial)
         return
     if first is not None:
         yield first
         yield from found
+
+
+def found_in_texts(
+    texts: pa.RecordBatch,
+    search: Callable[[Events], Iterator[Found]],
+    partial: NDArray[np.bool_],
+    path: str,
+) -> Iterator[Found]:
+    """The same for events that are JSON texts, in the first column; null is none.
+
+    Events that are marked are matched as ones without attributes: whoever asked leaves that out.
+    """
+    from eligo.compile.ndjson import json_blocks
+
+    rejects: list[Reject] = []
+    (events,) = json_blocks(texts.column(0))
+    found = list(matched_beside_rejected(search, events, rejects))
+    if rejects:
+        first = min(rejects, key=lambda reject: reject.row)
+        partial[numpy_of(texts.column(ROW))[[reject.row for reject in rejects]]] = True
+        warn_once(path, _UNUSABLE, first.message)
+    return iter(found)
 
 
 def _found_by_group(
@@ -179,8 +225,8 @@ def _in_order(columns: tuple[Any, ...], order: I64) -> Any:
     return np.concatenate(columns)[order]
 
 
-def warn_once(path: str, error: UnusableValuesError) -> None:
-    """Say once a task what could not be asked of the first such event."""
+def warn_once(path: str, consequence: str, why: str) -> None:
+    """Say once a task what could not be asked of the first such event, and what that means."""
     from pyspark import TaskContext
 
     global _warned
@@ -188,9 +234,4 @@ def warn_once(path: str, error: UnusableValuesError) -> None:
     task = None if context is None else context.taskAttemptId()
     if task is None or task != _warned:
         _warned = task
-        log.warning(
-            "%s: events are matched without the rules that look at an attribute which cannot be asked of them, of the "
-            "first one: %s",
-            path,
-            _PLACE.sub("", str(error), count=1),
-        )
+        log.warning("%s: %s, of the first one: %s", path, consequence, why)

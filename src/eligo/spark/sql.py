@@ -3,6 +3,7 @@
     SELECT * FROM eligo_match(TABLE(events), '/shared/rules', keep => 'id,at')       a table function, as `match`
     SELECT id, eligo_rules('/shared/rules', struct(*)) FROM events                   ids that are strings
     SELECT id, eligo_rule_numbers('/shared/rules', struct(age, country)) FROM events     ids that are integers
+    SELECT id, eligo_rules('/shared/rules', value) FROM lines                        events that are JSON texts
 
 A function of a row has one type for ever, hence two of them. It also has no moment at which Spark would ask it about a
 query as a whole: each batch of rows takes the version that is the newest then, unless the path says which one it is:
@@ -26,7 +27,7 @@ from eligo.arguments import local_path, shown
 from eligo.errors import EventError, OptionError, SnapshotError
 from eligo.segments.joining import Joining
 from eligo.spark.arguments import check_session
-from eligo.spark.event_columns import Path, column_names, locate, sent_columns
+from eligo.spark.event_columns import Located, Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of
 from eligo.spark.row_groups import inner
 from eligo.spark.variant import is_variant
@@ -43,6 +44,8 @@ log = logging.getLogger("eligo.spark")
 TABLE: Final = "eligo_match"
 TEXTS: Final = "eligo_rules"
 NUMBERS: Final = "eligo_rule_numbers"
+_JSON: Final = "value"  # the column of texts
+_TEXTUAL: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 _PINNED: Final = re.compile(r"(.+)@(\d+)")
 
 
@@ -87,8 +90,9 @@ def _of_pandas(function: str) -> Callable[..., Any]:
     import pandas as pd
 
     def rules(path: Any, event: Any) -> Any:
+        paths = pa.array(path, pa.string())
         if not isinstance(event, pd.DataFrame):
-            raise _no_struct(function)
+            return pd.Series(_rules(paths, pa.array(event, from_pandas=True), function).to_pylist())
         for name in event.columns:
             if pd.api.types.is_datetime64_any_dtype(event[name].dtype):
                 raise EventError(
@@ -101,7 +105,7 @@ def _of_pandas(function: str) -> Callable[..., Any]:
             raise EventError(
                 f"{function}: a field has a type that this version of Spark cannot hand over: {error}"
             ) from None
-        return pd.Series(_rules(pa.array(path, pa.string()), events, function).to_pylist())
+        return pd.Series(_rules(paths, events, function).to_pylist())
 
     rules.__annotations__ = {"path": pd.Series, "event": pd.DataFrame, "return": pd.Series}  # Spark reads these
     return rules
@@ -109,31 +113,34 @@ def _of_pandas(function: str) -> Callable[..., Any]:
 
 def _rules(path: pa.Array, event: pa.Array, function: str) -> pa.Array:
     """The rules that each event makes true; the paths are one and the same, as a rule."""
-    if not pa.types.is_struct(event.type):
-        raise _no_struct(function)
-    events = pa.RecordBatch.from_arrays(event.flatten(), names=[field.name for field in event.type])
+    event = event.cast(pa.string()) if pa.types.is_null(event.type) else event
+    json = None if pa.types.is_struct(event.type) else _JSON
+    if json is None:
+        events = pa.RecordBatch.from_arrays(event.flatten(), names=[field.name for field in event.type])
+    elif any(is_text(event.type) for is_text in _TEXTUAL):
+        events = pa.RecordBatch.from_arrays([event], names=[_JSON])
+    else:
+        raise EventError(
+            f"{function}(path, event): the event is a struct with a field for each attribute, as struct(*) is, or a "
+            "JSON text"
+        )
     texts = path.unique().to_pylist()
     if len(texts) <= 1:
-        return _matched(texts[0], events, function) if texts else pa.array([], pa.list_(_type(function)))
+        return _matched(texts[0], events, function, json) if texts else pa.array([], pa.list_(_type(function)))
     numbers = path.dictionary_encode(null_encoding="encode").indices.to_numpy()
     rows = [np.nonzero(numbers == number)[0] for number in range(len(texts))]
-    found = [_matched(text, events.take(pa.array(mine)), function) for text, mine in zip(texts, rows, strict=True)]
+    parts = (events.take(pa.array(mine)) for mine in rows)
+    found = [_matched(text, part, function, json) for text, part in zip(texts, parts, strict=True)]
     return pa.concat_arrays(found).take(pa.array(np.argsort(np.concatenate(rows))))
 
 
-def _no_struct(function: str) -> EventError:
-    return EventError(
-        f"{function}(path, event): the event is a struct with a field for each attribute, as struct(*) is"
-    )
-
-
-def _matched(text: Any, events: pa.RecordBatch, function: str) -> pa.Array:
+def _matched(text: Any, events: pa.RecordBatch, function: str, json: str | None) -> pa.Array:
     folder, version = place_of(text)
     source, integers = _source(folder, version)
     if integers != (function == NUMBERS):
         kind, other = ("integers", NUMBERS) if integers else ("strings", TEXTS)
         raise OptionError(f"the ids of the rules at {folder!r} are {kind}: use {other} instead of {function}")
-    plan, paths = _planned(source, integers, events.schema)
+    plan, paths = _planned(source, integers, events.schema, json)
     columns = [inner(events.column(path[0]), path[1:]) if path else pa.nulls(events.num_rows) for path in paths]
     batch = pa.RecordBatch.from_arrays(columns, names=column_names(len(columns)))
     found = [part.column(0) for part in answers(plan, source.version, batch)]
@@ -141,8 +148,8 @@ def _matched(text: Any, events: pa.RecordBatch, function: str) -> pa.Array:
 
 
 @lru_cache(maxsize=64)
-def _planned(source: Source, integers: bool, kind: pa.Schema) -> tuple[Plan, tuple[Path, ...]]:
-    """How the rules are matched with structs of this type, and where in them the columns of the plan are."""
+def _planned(source: Source, integers: bool, kind: pa.Schema, json: str | None) -> tuple[Plan, tuple[Path, ...]]:
+    """How the rules are matched with structs of this type, or with texts, and where the columns of the plan are."""
     if source.version:
         with hold(source.path, source.version) as held:
             content = held.content
@@ -152,7 +159,7 @@ def _planned(source: Source, integers: bool, kind: pa.Schema) -> tuple[Plan, tup
         rules = opened(source, 0, integers).engine.rules
         attributes, multi = tuple(rules.view.attributes()), rules.multi
     schema = _spark_schema(kind)
-    located = locate(schema, attributes, multi)
+    located = locate(schema, attributes, multi) if json is None else Located({json: ((json,),)}, {})
     sent = sent_columns(schema, (), located.paths)
     plan = Plan(
         source=replace(source, aside=frozenset(located.unusable)),
@@ -162,6 +169,7 @@ def _planned(source: Source, integers: bool, kind: pa.Schema) -> tuple[Plan, tup
         output="array",
         integers=integers,
         variants=sent.variants,
+        json=json,
     )
     aside = replace(opened(plan.source, source.version, integers).aside, reasons=located.unusable)
     if aside.rules:

@@ -57,6 +57,7 @@ class MatchRows:
         top_k: AnalyzeArgument | None = None,
         tags: AnalyzeArgument | None = None,
         version_column: AnalyzeArgument | None = None,
+        json: AnalyzeArgument | None = None,
     ) -> Analyzed:
         """Plan the query; keep and tags are names separated by commas."""
         schema = events.dataType
@@ -76,6 +77,7 @@ class MatchRows:
             _value(top_k, "top_k", None),
             _names(tags, "tags"),
             _value(version_column, "version_column", VERSION),
+            _value(json, "json", None),
         )
         attributes, plan, _ = locate_attributes(schema, found, plan)
         sent = sent_columns(schema, (), attributes)

@@ -33,13 +33,15 @@ from numpy.typing import NDArray
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import I64
 from eligo.errors import SnapshotError
+from eligo.segments.batch_rejects import without
+from eligo.segments.encoding import Events
 from eligo.segments.pace import Found, Pace
 from eligo.spark.batch_limits import by_event, bytes_by_row, cuts
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
 from eligo.spark.memory import give_back, keep_little
 from eligo.spark.objects import bare
-from eligo.spark.partial_events import ROW, Names, found_in
+from eligo.spark.partial_events import ROW, Names, found_in, found_in_texts
 from eligo.spark.row_groups import Files
 from eligo.spark.variant import attribute_column
 from eligo.spark.worker_cache import Open, Source, asked_documents, opened
@@ -73,6 +75,7 @@ class Plan:
     documents: int = 0  # version of the documents, 0: it comes with the events, or there are none
     documents_place: int | None = None  # number of the incoming column with it
     documents_least: int = 0  # and no older one than this is taken
+    json: str | None = None  # the events are JSON texts: the one attribute, with their column
 
 
 def run(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -110,22 +113,29 @@ def answers(plan: Plan, version: int, batch: pa.RecordBatch, pace: Pace | None =
     documents = asked_documents(plan.source, version, plan.integers, plan.documents) if rules.joining.rules else None
     partial = np.zeros(batch.num_rows, np.bool_)
 
-    def search(some: pa.RecordBatch, without: Names) -> Iterator[Found]:
-        events = _events(plan, rules, some, without)
+    def search(events: Events, without: Names = frozenset()) -> Iterator[Found]:
         screen = None if documents is None else documents.screen()
         return rules.searcher.search(events, plan.tags, plan.top_k, plan.output == RANKED, without, screen)
 
-    def look(some: pa.RecordBatch) -> Iterator[Found]:
-        return found_in(some, search, partial, plan.source.path)
+    def search_columns(some: pa.RecordBatch, without: Names) -> Iterator[Found]:
+        return search(_events(plan, rules, some, without), without)
 
+    def look(some: pa.RecordBatch) -> Iterator[Found]:
+        if plan.json is not None:
+            return found_in_texts(some, search, partial, plan.source.path)
+        return found_in(some, search_columns, partial, plan.source.path)
+
+    found = (pace or Pace()).through(_looked_at(plan, rules, batch), look)
+    if plan.json is not None:  # here, where their matches have been counted: they may be many
+        found = without(found, partial)
     write = {"exploded": _exploded, "array": _array, RANKED: _ranked}[plan.output]
-    yield from write(plan, version, batch, (pace or Pace()).through(_looked_at(plan, rules, batch), look), partial)
+    yield from write(plan, version, batch, found, partial)
 
 
 def _looked_at(plan: Plan, rules: Open, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The incoming columns that rules look at, and the number of each row."""
     places = [*plan.attributes, *(part[:2] for part in plan.variants)]
-    numbers = sorted({number for name, number in places if name in rules.asked})
+    numbers = sorted({number for name, number in places if name in rules.asked or plan.json is not None})
     columns = {batch.schema.names[number]: batch.column(number) for number in numbers}
     return pa.RecordBatch.from_pydict({**columns, ROW: arrow_of(np.arange(batch.num_rows))})
 

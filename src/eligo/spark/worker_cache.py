@@ -251,7 +251,8 @@ def _open(source: Source, version: int, integers: bool) -> Open:
 
 def _ready(engine: Engine, named: Iterable[str], unaskable: dict[str, str], *rest: Any) -> Open:
     aside = set_aside(engine, unaskable)
-    return Open(engine, Searcher(engine), frozenset(named) - unaskable.keys(), aside, *rest)
+    asked = frozenset(named) - unaskable.keys()
+    return Open(engine, Searcher(engine, asked), asked, aside, *rest)
 
 
 def _unaskable(source: Source, content: Content) -> dict[str, str]:

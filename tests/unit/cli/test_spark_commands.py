@@ -72,6 +72,30 @@ def test_compile_match_and_stream(run: Run, rules: str, events: str) -> None:
     assert sorted(name for name in os.listdir("others") if name.startswith("batch=")) == ["batch=0"]
 
 
+def test_streams_of_json_texts(run: Run, rules: str, events: str) -> None:
+    """No schema: lines of several kinds are matched, each as it is."""
+    assert run("compile", rules, "-o", "r.eligo").code == 0
+    Path("incoming").mkdir()
+    lines = ['{"age": 12, "country": "CA"}', '{"age": ', "  ", '{"age": "many"}', '{"age": [12]}', '{"age": 13}']
+    ndjson("incoming/1.json", lines)
+    stream = ("stream", "r.eligo", "incoming", "--format", "ndjson", "--checkpoint", "cp", "--trigger", "available-now")
+    done = run(*stream, "-o", "streamed", "--json", "value")
+    assert "batch 0: 6 events, 4 matches, 2 rejects" in done.err, done.err
+    assert done.code == 1
+    found = pq.ParquetDataset("streamed", filters=None).read().to_pylist()
+    opened = eligo.open("r.eligo")
+    assert sorted((row["value"], row["rule"]) for row in found) == sorted(
+        (line, rule) for line in (lines[0], lines[3], lines[5]) for rule in opened.match_json(line)
+    )
+    for more, words in (
+        (("--json", "text"), "json names 'text', which is not a column of the DataFrame; it has value"),
+        (("--json", "value", "--schema", "age int"), "leave one out"),
+        (("--json", "value", "--on-error", "raise"), "instead of --json"),
+    ):
+        done = run(*stream, "-o", "other", *more)
+        assert (done.code, words in done.err) == (2, True), done.err
+
+
 def test_events_that_are_no_json(session: Any) -> None:
     """What a Kafka topic and a Redis stream may hold."""
     from pyspark.sql.types import StructType

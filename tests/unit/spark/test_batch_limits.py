@@ -43,7 +43,7 @@ def rules_of(counts: dict[int, int]) -> Any:
 def answered(monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(view: Any, output: str, columns: dict[str, Any], kept: int = 1) -> list[pa.RecordBatch]:
         engine: Any = type("Engine", (), {"rules": type("Rules", (), {"view": view})})
-        found = Open(engine, Searcher(engine), frozenset({"x"}), SetAside(), None, {})
+        found = Open(engine, Searcher(engine, frozenset({"x"})), frozenset({"x"}), SetAside(), None, {})
         monkeypatch.setattr(worker, "opened", lambda *_: found)
         batch = pa.record_batch(columns)
         names = tuple(batch.schema.names[:kept])

@@ -115,11 +115,24 @@ def test_a_task_warns_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
             return cls.number
 
     monkeypatch.setattr(pyspark, "TaskContext", Context)
-    error = UnusableValuesError("event 12: attribute 'v' holds a list", "v")
     with caplog.at_level(logging.WARNING, "eligo.spark"):
         for _ in range(3):
-            partial_events.warn_once("/rules", error)
+            partial_events.warn_once("/rules", "events match nothing", "it is broken")
         Context.number = 8
-        partial_events.warn_once("/rules", error)
-    assert len(caplog.records) == 2
-    assert caplog.records[0].getMessage().endswith("of the first one: attribute 'v' holds a list")
+        partial_events.warn_once("/rules", "events match nothing", "it is broken")
+    message = "/rules: events match nothing, of the first one: it is broken"
+    assert [record.getMessage() for record in caplog.records] == [message] * 2
+
+
+def test_what_is_wrong_is_said_without_the_number_in_a_batch(caplog: pytest.LogCaptureFixture) -> None:
+    error = UnusableValuesError("event 12: attribute 'v' holds a list", "v", np.array([1]))
+
+    def search(some: pa.RecordBatch, without: Any) -> Any:
+        if not without and 1 in some.column(ROW).to_pylist():
+            raise error
+        return iter(())
+
+    with caplog.at_level(logging.WARNING, "eligo.spark"):
+        assert not list(found_in(pa.record_batch({ROW: [0, 1]}), search, np.zeros(2, np.bool_), "/rules"))
+    (record,) = caplog.records
+    assert record.getMessage().endswith("cannot be asked of them, of the first one: attribute 'v' holds a list")
