@@ -96,8 +96,9 @@ def loaded(
     return outcome(matcher, given, replace)
 
 
-@pytest.mark.parametrize("index", ["auto", "pst-hash"])
-@pytest.mark.parametrize("evaluator", EVALUATORS.own)
+@pytest.mark.parametrize(
+    ("evaluator", "index"), [("interval", "pst-hash"), *((name, "auto") for name in EVALUATORS.own)]
+)
 def test_read_together_or_one_by_one_is_the_same(monkeypatch: pytest.MonkeyPatch, evaluator: str, index: str) -> None:
     for seed in range(6):
         draw = random.Random(f"{evaluator} {index} {seed}")

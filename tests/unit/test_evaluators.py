@@ -39,7 +39,7 @@ def test_figure_5(evaluator: str, satisfied: str, wanted: bool) -> None:
 
 
 # Labels of `interval` and `dewey` have a width that depends on the rule; for the others one large rule is like another.
-WIDTHS = [127, 128, 129, 255, 256, 257, 32_767, 32_768, 65_535, 65_536, 70_000]
+WIDTHS = [127, 128, 129, 255, 256, 257, 32_768, 65_535, 65_536]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ WIDTHS = [127, 128, 129, 255, 256, 257, 32_767, 32_768, 65_535, 65_536, 70_000]
     [
         (name, leaves)
         for name in EVALUATORS.all()
-        for leaves in (WIDTHS if name in ("interval", "dewey") else [128, 256, 65_536])
+        for leaves in (WIDTHS if name in ("interval", "dewey") else [128, 65_536])
     ],
 )
 def test_label_widths(evaluator: str, leaves: int) -> None:
