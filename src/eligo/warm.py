@@ -358,13 +358,14 @@ def _loads(integers: bool) -> None:
 
 
 def _batches(text: str) -> None:
-    """Enough rules, made of a text and a number, and enough events for blocks of them."""
+    """Enough rules, made of a text and a number, and events; some, and enough for blocks of them."""
     import eligo
     from eligo.segments.blocks import WORTH
 
     matcher = eligo.Matcher()
     matcher.add_many([(f"rule {n}", text.format(n)) for n in range(100)])
-    matcher.match_batch(pa.table({"a": range(WORTH), "f": [0.5] * WORTH, "s": ["x"] * WORTH}))
+    for events in (WORTH - 1, WORTH):  # by the index, and in blocks
+        matcher.match_batch(pa.table({"a": range(events), "f": [0.5] * events, "s": ["x"] * events}))
 
 
 def _documents() -> None:

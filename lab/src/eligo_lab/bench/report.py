@@ -138,11 +138,11 @@ def notes(experiment: dict[str, Any]) -> Iterator[str]:
 
 _ABOUT = {
     "batch": (
-        "What `auto` plans beside every fixed choice: batches as Arrow tables in and out in one thread (`auto, all`: all "
-        "threads), and dicts one by one to lists of ids (`…, one`), encoding and making ids included. All gave the "
+        "What `auto` plans beside every fixed choice: batches as Arrow tables in and out in one thread (`auto, all`: "
+        "all threads), and dicts one by one to lists of ids (`…, one`), encoding and making ids included. All gave the "
         "same answers. The best of {repeat} repetitions. `blocks` is the index `bitmap`, `interval` and `shared` are "
-        "`propagation` with these evaluators, `pst-hash` changes in place; `by hand` is a dict from tenants to compiled "
-        "functions."
+        "`propagation` with these evaluators, `pst-hash` changes in place; `by hand` is a dict from tenants to "
+        "compiled functions."
     ),
     "replace": (
         "Rules are replaced one by one by those of a second workload, where {other}, and then back; half of the "
