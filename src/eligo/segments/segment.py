@@ -201,7 +201,7 @@ class Segment:
             ("facts", self.facts.arrays()),
             ("index", self.index.arrays()),
             ("evaluator", self.evaluator.arrays()),
-            ("blocks", self.blocks.arrays),
+            ("blocks", self.blocks.kept(alone=self.conjunctions is None)),
         )
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
@@ -329,7 +329,7 @@ def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
     evaluator = kind.restore(compiled, part("evaluator/"))
     segment = Segment(RuleTable(**part("rules/")), compiled, conjunctions, index, evaluator, facts)
     segment.blocks.room = recipe.room(len(segment), segment)
-    segment.blocks.arrays = part("blocks/")
+    segment.blocks.restore(part("blocks/"), conjunctions)
     return segment
 
 
