@@ -16,12 +16,14 @@ match, and an attempt to change the rules there is an error that says so.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
-from typing import Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 from eligo.errors import EligoError
 
@@ -89,6 +91,21 @@ class _ForkLock(Forked):
             self.after_fork_in_parent()
         elif (owner := self._owner()) is not None:
             setattr(owner, self._name, LostLock(self._words) if self._words else threading.RLock())
+
+
+if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801, it is what its name says
+        """That of the standard library, which up to Python 3.11 holds a lock while a value is made, for all objects
+        together: a child that was forked meanwhile would wait for it for ever. Without it two threads may make a value
+        at a time, as they do since Python 3.12.
+        """
+
+        def __init__(self, function: Any) -> None:
+            super().__init__(function)
+            self.lock = nullcontext()
 
 
 class LostLock:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +25,7 @@ from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.gating import gate, gated
 from eligo.evaluate.straight import Straight
+from eligo.forking import cached_property
 from eligo.index.auto import Auto, kind_of
 from eligo.index.base import Index
 from eligo.index.native import NativeIndex
