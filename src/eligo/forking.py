@@ -6,7 +6,8 @@ here, until it is free, and then holds it: at the moment of the fork nothing is 
 locks that are free.
 
     before the fork    take every lock, in the order of `rank`; give up on those that are not free within PATIENCE.
-                       Begin again if a thread has made another meanwhile; then let nobody make one
+                       Begin again if a thread has made another meanwhile; then let nobody make one. Wait for modules
+                       that other threads are importing, which Python locks as well
     in the parent      release them
     in the child       begin anew: nobody else is there. What was not to be had is `lost`
 
@@ -29,6 +30,7 @@ from eligo.errors import EligoError
 
 PATIENCE = 5.0  # seconds that a fork waits for all locks together
 _COMPILING = 60.0  # seconds that it waits for a kernel that is being compiled
+_IMPORTED = frozenset(("eligo", "numba", "llvmlite", "numpy", "pyarrow"))
 
 OUTER, RULES, INNER, GATE = 0, 1, 2, 3  # ranks: who holds one lock may wait for another of a higher rank
 
@@ -138,6 +140,7 @@ _compiler_lock: Any = None
 def _before() -> None:
     global _compiler_lock
     deadline = time.monotonic() + PATIENCE
+    _wait_for_imports(deadline)
     while True:
         _take_all(deadline)
         _registering.acquire()
@@ -151,6 +154,20 @@ def _before() -> None:
 
     lock = global_compiler_lock._lock
     _compiler_lock = lock if lock.acquire(timeout=_COMPILING) else None
+    _wait_for_imports(deadline)  # of what was begun meanwhile
+
+
+def _wait_for_imports(deadline: float) -> None:
+    """Until no other thread is importing what is used here, most of which is imported when it is needed."""
+    import _frozen_importlib
+
+    me, locks = threading.get_ident(), getattr(_frozen_importlib, "_module_locks", {})
+    while time.monotonic() < deadline:
+        under_way = [ref() for name, ref in list(locks.items()) if name.partition(".")[0] in _IMPORTED]
+        if all(lock is None or getattr(lock, "owner", None) in (None, me) for lock in under_way):
+            return
+        del under_way
+        time.sleep(0.001)
 
 
 def _take_all(deadline: float) -> None:

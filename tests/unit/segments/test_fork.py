@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import os
+import sys
 import threading
 import time
 import traceback
@@ -266,6 +268,28 @@ def test_child_does_not_wait_for_a_value_that_a_thread_of_the_parent_was_making(
     finally:
         going_on.set()
         maker.join()
+
+
+def test_fork_waits_for_a_module_that_another_thread_is_importing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text("import threading, time\nthreading.begun.set()\ntime.sleep(0.3)\nvalue = 1\n")
+    monkeypatch.setattr(eligo, "__path__", [*eligo.__path__, str(tmp_path)])
+    begun = threading.Event()
+    monkeypatch.setattr(threading, "begun", begun, raising=False)
+    importer = threading.Thread(target=lambda: importlib.import_module("eligo.slow"))
+    importer.start()
+    begun.wait()
+
+    def work() -> None:
+        faulthandler.dump_traceback_later(20, exit=True)
+        assert importlib.import_module("eligo.slow").value == 1
+
+    try:
+        in_child(work)
+    finally:
+        importer.join()
+        sys.modules.pop("eligo.slow", None)
 
 
 def test_values_that_are_made_once_are_made_without_a_lock() -> None:
