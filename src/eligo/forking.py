@@ -6,7 +6,8 @@ here, until it is free, and then holds it: at the moment of the fork nothing is 
 locks that are free.
 
     before the fork    take every lock, in the order of `rank`; give up on those that are not free within PATIENCE.
-                       Begin again if a thread has made another meanwhile; then let nobody make one
+                       Begin again if a thread has made another meanwhile; then let nobody make one. Wait for modules
+                       that other threads are importing, which Python locks as well
     in the parent      release them
     in the child       begin anew: nobody else is there. What was not to be had is `lost`
 
@@ -16,17 +17,20 @@ match, and an attempt to change the rules there is an error that says so.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
-from typing import Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 from eligo.errors import EligoError
 
 PATIENCE = 5.0  # seconds that a fork waits for all locks together
 _COMPILING = 60.0  # seconds that it waits for a kernel that is being compiled
+_IMPORTED = frozenset(("eligo", "numba", "llvmlite", "numpy", "pyarrow"))
 
 OUTER, RULES, INNER, GATE = 0, 1, 2, 3  # ranks: who holds one lock may wait for another of a higher rank
 
@@ -91,6 +95,21 @@ class _ForkLock(Forked):
             setattr(owner, self._name, LostLock(self._words) if self._words else threading.RLock())
 
 
+if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property(functools.cached_property):  # noqa: N801, it is what its name says
+        """That of the standard library, which up to Python 3.11 holds a lock while a value is made, for all objects
+        together: a child that was forked meanwhile would wait for it for ever. Without it two threads may make a value
+        at a time, as they do since Python 3.12.
+        """
+
+        def __init__(self, function: Any) -> None:
+            super().__init__(function)
+            self.lock = nullcontext()
+
+
 class LostLock:
     """The lock of what a thread that does not exist here was changing. Who waits for it gets an error instead."""
 
@@ -121,6 +140,7 @@ _compiler_lock: Any = None
 def _before() -> None:
     global _compiler_lock
     deadline = time.monotonic() + PATIENCE
+    _wait_for_imports(deadline)
     while True:
         _take_all(deadline)
         _registering.acquire()
@@ -134,6 +154,20 @@ def _before() -> None:
 
     lock = global_compiler_lock._lock
     _compiler_lock = lock if lock.acquire(timeout=_COMPILING) else None
+    _wait_for_imports(deadline)  # of what was begun meanwhile
+
+
+def _wait_for_imports(deadline: float) -> None:
+    """Until no other thread is importing what is used here, most of which is imported when it is needed."""
+    import _frozen_importlib
+
+    me, locks = threading.get_ident(), getattr(_frozen_importlib, "_module_locks", {})
+    while time.monotonic() < deadline:
+        under_way = [ref() for name, ref in list(locks.items()) if name.partition(".")[0] in _IMPORTED]
+        if all(lock is None or getattr(lock, "owner", None) in (None, me) for lock in under_way):
+            return
+        del under_way
+        time.sleep(0.001)
 
 
 def _take_all(deadline: float) -> None:

@@ -73,7 +73,9 @@ def _pieces(name: str, column: pa.Array | pa.ChunkedArray, encoder: Encoder, are
         return []
     kind = _without_views(column.type)
     try:
-        column = column if kind == column.type else column.cast(kind)
+        if kind != column.type:
+            column = column.cast(kind)
+            column.validate()  # of a union with nulls Arrow makes what ends the process when it is used
         if not are_pairs:
             return [(name, chunk, events) for chunk, events in _chunks(column)]
         return [piece for chunk, events in _chunks(column) for piece in _pair_values(name, chunk, events, encoder)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from eligo.arrow import arrow_of
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
+from eligo.forking import cached_property
 
 if TYPE_CHECKING:
     from eligo.compile.arrow_reader import Reader, Stretches

@@ -8,7 +8,6 @@ Offsets and items are those of `Compiled` itself; the rest is derived from it, s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from eligo.compile.compiled import I32, I64, Arrays, Compiled, sorted_unique
 from eligo.compile.predicates import Predicates, build_predicates, in_checking_order
 from eligo.compile.spaces import Spaces, build_spaces
 from eligo.compile.strings import Strings
+from eligo.forking import cached_property
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ whether it is known to hold. Invariant: between events all of them are 0.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from eligo.evaluate.dag import (
 from eligo.evaluate.layers import COUNT, build_layers
 from eligo.evaluate.programs import chances, find_starters, mark_starters, measure_units, write_programs
 from eligo.evaluate.sharing import share
+from eligo.forking import cached_property
 from eligo.jit import entry
 
 _ROOM = 1 << 21  # matches of a batch that are kept until somebody takes them

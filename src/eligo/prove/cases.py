@@ -12,7 +12,6 @@ import random
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ import pyarrow as pa
 
 import eligo
 from eligo.evaluate.registry import EVALUATORS
+from eligo.forking import cached_property
 from eligo.index.registry import choose as choose_index
 from eligo.language.normalize import normalize
 from eligo.language.ranges import Range

@@ -29,11 +29,14 @@ WORTH = 1024  # events of batches that pay for the engine
 TRIED = 2048  # events after which it is known whether it pays
 
 
-_SPACES = "spaces/"  # of its arrays, those of a segment that has none beside its index
+_SPACES = "spaces/"  # of its arrays, those that a segment with conjunctions has itself
 
 
 class Blocks:
-    """The engine of a segment, made when it is needed from `arrays`, or from the segment if there are none."""
+    """The engine of a segment, made when it is needed from `arrays`, or from the segment if there are none.
+
+    They have the spaces of the conjunctions too: the segment may get another index, which keeps these itself.
+    """
 
     def __init__(self) -> None:
         self.arrays: Arrays = {}
@@ -72,11 +75,17 @@ class Blocks:
         if self.sample is not None:
             held = self.sample.held(conjunctions)
             rank, often = rank_by(held, conjunctions), held / self.sample.events
-        made = build_layout(compiled, conjunctions, rank, often)
-        if alone:
-            made |= {_SPACES + name: array for name, array in conjunctions.arrays().items()}
-        if sum(array.nbytes for array in made.values()) <= self.room:
-            self.arrays = made
+        made, spaces = build_layout(compiled, conjunctions, rank, often), _spaces(conjunctions)
+        if sum(array.nbytes for array in (made | spaces if alone else made).values()) <= self.room:
+            self.arrays = made | spaces
+
+    def kept(self, *, alone: bool) -> Arrays:
+        """The arrays that are to be kept beside those of the segment."""
+        return {name: array for name, array in self.arrays.items() if alone or not name.startswith(_SPACES)}
+
+    def restore(self, arrays: Arrays, conjunctions: Conjunctions | None) -> None:
+        """Take what `kept` gave of a segment with these conjunctions."""
+        self.arrays = arrays | _spaces(conjunctions) if arrays and conjunctions is not None else arrays
 
     def _built(self, segment: Segment) -> BatchEngine | None:
         """The engine, or None if it is larger than there is room for. Who comes while another thread makes it waits, as
@@ -104,7 +113,8 @@ class Blocks:
 
     def counters(self) -> I64:
         """Candidates and predicate evaluations."""
-        rows, evaluations, asked = self._counted if self._engine is None else self._engine.counters()
+        engine = self._engine  # another thread may find that it does not pay
+        rows, evaluations, asked = self._counted if engine is None else engine.counters()
         return np.array([rows + asked, evaluations])
 
     def notes(self) -> dict[str, object]:
@@ -112,3 +122,7 @@ class Blocks:
         if self._engine is None and self.pays is None:
             return {}
         return {"segments matched in blocks": int(self.pays is not False)}
+
+
+def _spaces(conjunctions: Conjunctions) -> Arrays:
+    return {_SPACES + name: array for name, array in conjunctions.arrays().items()}

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from eligo.compile.dict_events import encode_event, few, read_rest
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
+from eligo.forking import cached_property
 from eligo.index.dynamic.content import text_checks
 from eligo.index.dynamic.event_view import see_keys
 from eligo.index.dynamic.growable import with_room

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeGuard
 
@@ -34,6 +33,7 @@ from numpy.typing import NDArray
 from eligo.arrow import arrow_of
 from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed, permuted_slices
 from eligo.compile.strings import fill_slots, find_bytes, slots_for
+from eligo.forking import cached_property
 from eligo.jit import kernel
 from eligo.rule import Rule, RuleId
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +25,7 @@ from eligo.compile.strings import Strings
 from eligo.evaluate.base import Evaluator
 from eligo.evaluate.gating import gate, gated
 from eligo.evaluate.straight import Straight
+from eligo.forking import cached_property
 from eligo.index.auto import Auto, kind_of
 from eligo.index.base import Index
 from eligo.index.native import NativeIndex
@@ -201,7 +201,7 @@ class Segment:
             ("facts", self.facts.arrays()),
             ("index", self.index.arrays()),
             ("evaluator", self.evaluator.arrays()),
-            ("blocks", self.blocks.arrays),
+            ("blocks", self.blocks.kept(alone=self.conjunctions is None)),
         )
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
 
@@ -329,7 +329,7 @@ def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
     evaluator = kind.restore(compiled, part("evaluator/"))
     segment = Segment(RuleTable(**part("rules/")), compiled, conjunctions, index, evaluator, facts)
     segment.blocks.room = recipe.room(len(segment), segment)
-    segment.blocks.arrays = part("blocks/")
+    segment.blocks.restore(part("blocks/"), conjunctions)
     return segment
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from eligo.compile.encode import PATTERN, TEXT, Encoder
 from eligo.compile.events import EventBuffer, locate
 from eligo.compile.predicates import update_truth
 from eligo.compile.strings import Strings
-from eligo.forking import INNER, fork_lock
+from eligo.forking import INNER, cached_property, fork_lock
 from eligo.jit import kernel
 
 Value = bool | int | float | str | np.datetime64

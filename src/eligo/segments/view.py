@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +21,7 @@ from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.dict_events import encode_event
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
+from eligo.forking import cached_property
 from eligo.jit import kernel
 from eligo.rule import Rule, RuleId
 from eligo.segments.encoding import as_given, encoded_slices

@@ -16,7 +16,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +36,7 @@ from eligo.compile.naming import attribute_counts
 from eligo.compile.strings import Strings
 from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
 from eligo.evaluate.registry import choose as choose_evaluator
+from eligo.forking import cached_property
 from eligo.index.registry import choose as choose_index
 from eligo.language import Limits, Quantified
 from eligo.reading import NOTHING, check_id, normal_form, owner_of, read_rule, tags_of, weight_of

@@ -374,6 +374,17 @@ def test_texts_that_are_valid_only_together_are_refused() -> None:
         matcher().match_batch(pa.table({"s": column}))
 
 
+def test_what_arrow_cannot_make_of_views_beside_a_union_is_an_error_and_not_the_end_of_the_process() -> None:
+    m = eligo.Matcher()
+    m.add_many([(1, "u.p = 1"), (2, "u.d = 1")])
+    union = pa.UnionArray.from_sparse(pa.array([0, 1] * 9, pa.int8()), [pa.array([1] * 18), pa.nulls(18)])
+    slow = pa.array([1] * 18, pa.decimal128(5, 1))
+    views = pa.array(["x"] * 18, pa.string_view())
+    column = pa.StructArray.from_arrays([union, views, slow], ["p", "s", "d"])
+    with pytest.raises(eligo.EventError, match="attribute 'u' cannot be read from Arrow type struct"):
+        m.match_batch(pa.table({"u": column.slice(12)}))
+
+
 def test_string_views_anywhere() -> None:
     view = pa.string_view()
     m = eligo.Matcher(multi=["l", "m.l"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import os
+import sys
 import threading
 import time
 import traceback
@@ -15,7 +17,7 @@ import pytest
 import eligo
 from eligo import Matcher
 from eligo.errors import EligoError
-from eligo.forking import INNER, RULES, Forked, fork_lock
+from eligo.forking import INNER, RULES, Forked, cached_property, fork_lock
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 
@@ -237,3 +239,59 @@ def test_fork_waits_for_a_lock_that_a_thread_made_and_took_while_it_waited_for_o
 
 def assert_equal(found: object, expected: object) -> None:
     assert found == expected
+
+
+def test_child_does_not_wait_for_a_value_that_a_thread_of_the_parent_was_making() -> None:
+    begun, going_on = threading.Event(), threading.Event()
+
+    class Lazy:
+        def __init__(self, slow: bool) -> None:
+            self.slow = slow
+
+        @cached_property
+        def value(self) -> int:
+            if self.slow:
+                begun.set()
+                going_on.wait()
+            return 1
+
+    maker = threading.Thread(target=lambda: Lazy(True).value)
+    maker.start()
+    begun.wait()
+
+    def work() -> None:
+        faulthandler.dump_traceback_later(20, exit=True)
+        assert Lazy(False).value == 1
+
+    try:
+        in_child(work)
+    finally:
+        going_on.set()
+        maker.join()
+
+
+def test_fork_waits_for_a_module_that_another_thread_is_importing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text("import threading, time\nthreading.begun.set()\ntime.sleep(0.3)\nvalue = 1\n")
+    monkeypatch.setattr(eligo, "__path__", [*eligo.__path__, str(tmp_path)])
+    begun = threading.Event()
+    monkeypatch.setattr(threading, "begun", begun, raising=False)
+    importer = threading.Thread(target=lambda: importlib.import_module("eligo.slow"))
+    importer.start()
+    begun.wait()
+
+    def work() -> None:
+        faulthandler.dump_traceback_later(20, exit=True)
+        assert importlib.import_module("eligo.slow").value == 1
+
+    try:
+        in_child(work)
+    finally:
+        importer.join()
+        sys.modules.pop("eligo.slow", None)
+
+
+def test_values_that_are_made_once_are_made_without_a_lock() -> None:
+    files = Path(eligo.__file__).parent.rglob("*.py")
+    assert [f.name for f in files if "functools import cached_property" in f.read_text()] == ["forking.py"]

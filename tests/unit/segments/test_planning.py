@@ -94,6 +94,28 @@ def test_every_kind_gives_the_same_answers_and_is_kept_in_a_snapshot(
         assert m.match(events(1)[0]) == left
 
 
+def test_blocks_of_a_segment_that_was_planned_since_are_kept_in_a_snapshot(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whether a batch made them before, or they were in a snapshot."""
+    monkeypatch.setattr(blocks, "WORTH", 1)
+    m = loaded(TENANTS)
+    wanted = m.match_batch(events(60))
+    m.save(tmp_path / "unplanned")
+    for module in (planning, segment):
+        monkeypatch.setattr(module, "LEAST", 100)
+    monkeypatch.setattr(planning, "_fastest", lambda tried, room: KINDS.index("pst-hash"))
+    for number, one in enumerate((m, eligo.open(tmp_path / "unplanned"))):
+        one.add_many([(1000, "a = 1")])  # whoever changes rules sees that some are not planned
+        one.remove(1000)
+        one.engine.rules.wait()
+        first = one.engine.rules.segments[0]  # type: ignore[attr-defined]
+        assert first.index.name == "pst-hash"
+        assert first.blocks.arrays
+        one.save(tmp_path / f"planned {number}")
+        assert eligo.open(tmp_path / f"planned {number}").match_batch(events(60)).equals(wanted)
+
+
 @pytest.mark.usefixtures("small")
 def test_a_merge_plans_anew() -> None:
     m = loaded(TENANTS)
