@@ -17,7 +17,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any, ClassVar, Literal
 
@@ -415,7 +414,8 @@ class RuleSet(Rules):
                 if unplanned is None:
                     made, moved = merge_segments(chosen, alive, self.recipe)
                 else:
-                    made = replace(self.recipe.reindexed(unplanned), blocks=unplanned.blocks)
+                    made = self.recipe.reindexed(unplanned)
+                    made.blocks.follow(unplanned.blocks)
                 made.warm()
             except BaseException:
                 # Nothing is lost, the segments are still there; the next change tries again.

@@ -184,3 +184,26 @@ def test_blocks_go_by_what_was_observed() -> None:
     m.match_batch(seen)
     assert before > 0
     assert m.stats().candidates == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_blocks_are_compared_again_with_the_index_that_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "WORTH", 1)
+    monkeypatch.setattr(blocks, "TRIED", 10)
+    monkeypatch.setattr(blocks, "blocks_time", lambda figures: 20.0)
+    monkeypatch.setattr(
+        blocks, "batch_time", lambda segment, events: 30.0 if segment.index.name == "propagation" else 10.0
+    )
+    monkeypatch.setattr(planning, "_fastest", lambda tried, room: 1)
+    m = eligo.Matcher()
+    with m.engine.rules.lock:  # the thread beside waits for it
+        m.add_many(RANGES)
+        for _ in range(3):
+            m.match_batch(events(60))
+        assert m.engine.rules.segments[0].blocks.pays  # type: ignore[attr-defined]
+    m.engine.rules.wait()
+    wanted = m.match_batch(events(60))
+    for _ in range(3):
+        assert m.match_batch(events(60)).equals(wanted)
+    found = m.engine.rules.segments[0].blocks  # type: ignore[attr-defined]
+    assert (found.pays, found.times, found.arrays) == (False, (20.0, 10.0), {})
