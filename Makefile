@@ -30,7 +30,7 @@ demo: check-java $(VENV)/.demo  ## match 336,776 real flights against 10,000 rul
 test: lint redis  ## lint, types, kernel cache, then every test but the slow ones
 	@mkdir -p build; $(BIN)/mypy > build/types 2>&1 & types=$$!; \
 	$(BIN)/eligo warm; warm=$$?; wait $$types; types=$$?; cat build/types; exit $$((types + warm))
-	$(BIN)/python -m pytest -m "not slow" --numprocesses 4 --dist loadgroup --no-loadscope-reorder --durations 20 -rs
+	$(BIN)/python -m pytest -m "not slow" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --durations 20 -rs
 
 wheel: $(VENV)/.dev  ## dist/: a wheel with kernels for this Python and kind of processor, and one without
 	rm -rf build/kernels && $(BIN)/python -m eligo.packing build/kernels
