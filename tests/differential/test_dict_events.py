@@ -26,6 +26,7 @@ from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
 from eligo.segments import live
+from odd_values import Rude
 
 RULES = (
     "a = 1 and b in ('x', 'y', 'ä\u00df', '😀')",
@@ -43,21 +44,6 @@ RULES = (
     "true",
 )
 EVER = 10**9  # events waited for: the kernel reads the next one
-
-
-class Rude:
-    """Everything that one may ask of a value raises."""
-
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("do not compare")
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __bool__(self) -> bool:
-        raise RuntimeError("do not ask")
-
-    def __repr__(self) -> str:
-        raise RuntimeError("do not look")
 
 
 class Other(dict[Any, Any]):

@@ -51,7 +51,7 @@ def gate(compiled: Compiled, least: int = LEAST, seldom: float = SELDOM) -> Comp
 
 
 def gated(compiled: Compiled) -> int:
-    """How many conjunctions have a predicate that was carried into them."""
+    """How many conjunctions have a predicate that was carried into them; of sub-trees that rules share, none counts."""
     if not (compiled.tree < 0).any():
         return 0
     parts = compiled.tree, compiled.tree_offsets, compiled.conjunction_offsets, compiled.conjunction
@@ -181,8 +181,7 @@ def count_gated(tokens, offsets, conjunction_offsets, conjunction, predicates):
     conjunctions = len(conjunction_offsets) - 1
     above = np.zeros(predicates, np.int32)  # ANDs around that have a conjunction with it among their children
     is_gated = np.zeros(conjunctions, np.uint8)
-    size = 64
-    left, begun, kind = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    left, begun = np.zeros(64, np.int64), np.zeros(64, np.int64)  # of each tree that is open, as in `push_gates`
     for rule in range(len(offsets) - 1):
         depth = 0
         for i in range(offsets[rule], offsets[rule + 1]):
@@ -190,8 +189,8 @@ def count_gated(tokens, offsets, conjunction_offsets, conjunction, predicates):
             if depth:
                 left[depth - 1] -= 1
             if token < 0:
-                left, begun, kind = grown(left, depth + 1), grown(begun, depth + 1), grown(kind, depth + 1)
-                left[depth], begun[depth], kind[depth] = -token >> 1, -1, -token & 1
+                left, begun = grown(left, depth + 1), grown(begun, depth + 1)
+                left[depth], begun[depth] = -token >> 1, -1
                 # The conjunction of an AND is the first of its children.
                 if -token & 1 == 0 and 0 <= tokens[i + 1] < conjunctions:
                     begun[depth] = tokens[i + 1]

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 WORTH = 1024  # events of batches that pay for the engine
 TRIED = 2048  # events after which it is known whether it pays
-
-
 _SPACES = "spaces/"  # of its arrays, those that a segment with conjunctions has itself
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import eligo
+from odd_values import Rude
 
 RULES = {
     "one": "n = 1", "five": "n = 5", "red": "n = 'red'", "prefix": "p like 're%'", "null": "n is null", "deep": "u.x = 1",
@@ -26,21 +27,6 @@ class Colour(str, Enum):  # noqa: UP042 - the older way, whose str() is 'Colour.
 
 class Level(IntEnum):
     ONE = 1
-
-
-class Rude:
-    """Everything that one may ask of a value raises."""
-
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("do not compare")
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __bool__(self) -> bool:
-        raise RuntimeError("do not ask")
-
-    def __repr__(self) -> str:
-        raise RuntimeError("do not look")
 
 
 class OddKeys(Mapping[Any, Any]):
