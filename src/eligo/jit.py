@@ -155,13 +155,18 @@ def address_of(context, array):
     return types.int64(array), generate
 
 
+def _item(context: Any, builder: Any, kind: Any, arguments: Any) -> Any:
+    """A pointer to an item of an array; the first arguments are the array's address and the item's place."""
+    begin = builder.inttoptr(arguments[0], context.get_value_type(kind).as_pointer())
+    return builder.gep(begin, [arguments[1]])
+
+
 @intrinsic
 def int64_at(context, address, place):
     """The integer at a place of an array, given by its address: for kernels that get any number of arrays."""
 
     def generate(context, builder, signature, arguments):
-        begin = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
-        return builder.load(builder.gep(begin, [arguments[1]]))
+        return builder.load(_item(context, builder, types.int64, arguments))
 
     return types.int64(types.int64, types.int64), generate
 
@@ -171,8 +176,7 @@ def byte_at(context, address, place):
     """The same of an array of bytes."""
 
     def generate(context, builder, signature, arguments):
-        begin = builder.inttoptr(arguments[0], context.get_value_type(types.uint8).as_pointer())
-        return builder.load(builder.gep(begin, [arguments[1]]))
+        return builder.load(_item(context, builder, types.uint8, arguments))
 
     return types.uint8(types.int64, types.int64), generate
 
@@ -182,8 +186,7 @@ def int32_at(context, address, place):
     """The same of an array of 32-bit integers."""
 
     def generate(context, builder, signature, arguments):
-        begin = builder.inttoptr(arguments[0], context.get_value_type(types.int32).as_pointer())
-        return builder.load(builder.gep(begin, [arguments[1]]))
+        return builder.load(_item(context, builder, types.int32, arguments))
 
     return types.int32(types.int64, types.int64), generate
 
@@ -193,8 +196,8 @@ def float32_at(context, address, place):
     """The same of an array of 32-bit floats, as one of 64 bits."""
 
     def generate(context, builder, signature, arguments):
-        begin = builder.inttoptr(arguments[0], context.get_value_type(types.float32).as_pointer())
-        return builder.fpext(builder.load(builder.gep(begin, [arguments[1]])), context.get_value_type(types.float64))
+        item = builder.load(_item(context, builder, types.float32, arguments))
+        return builder.fpext(item, context.get_value_type(types.float64))
 
     return types.float64(types.int64, types.int64), generate
 
@@ -204,8 +207,7 @@ def put_byte(context, address, place, byte):
     """Writes a byte of an array that is given by its address."""
 
     def generate(context, builder, signature, arguments):
-        begin = builder.inttoptr(arguments[0], context.get_value_type(types.uint8).as_pointer())
-        builder.store(arguments[2], builder.gep(begin, [arguments[1]]))
+        builder.store(arguments[2], _item(context, builder, types.uint8, arguments))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.uint8), generate
@@ -216,8 +218,7 @@ def put_int64(context, address, place, value):
     """Writes an integer of an array that is given by its address."""
 
     def generate(context, builder, signature, arguments):
-        begin = builder.inttoptr(arguments[0], context.get_value_type(types.int64).as_pointer())
-        builder.store(arguments[2], builder.gep(begin, [arguments[1]]))
+        builder.store(arguments[2], _item(context, builder, types.int64, arguments))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
