@@ -48,7 +48,7 @@ class Straight(Evaluator):
     def build(cls, compiled: Compiled, likelihood: F64 | None = None) -> Straight:
         tokens = compiled.tree
         rules = np.repeat(np.arange(compiled.rules, dtype=np.int32), np.diff(compiled.tree_offsets))
-        if compiled.conjunctions == compiled.rules and np.array_equal(tokens, rules):
+        if compiled.conjunctions == compiled.rules == len(tokens) and np.array_equal(tokens, rules):
             return cls(np.zeros(0, np.int64), np.zeros(0, np.int32), compiled.rules)
         order = np.argsort(tokens, kind="stable")
         offsets = np.searchsorted(tokens[order], np.arange(compiled.conjunctions + 1)).astype(np.int64)
