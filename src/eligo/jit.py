@@ -192,6 +192,16 @@ def int32_at(context, address, place):
 
 
 @intrinsic
+def short_at(context, address, place):
+    """The same of an array of 16-bit integers without a sign."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.load(_item(context, builder, types.uint16, arguments))
+
+    return types.uint16(types.int64, types.int64), generate
+
+
+@intrinsic
 def float32_at(context, address, place):
     """The same of an array of 32-bit floats, as one of 64 bits."""
 
@@ -211,6 +221,17 @@ def put_byte(context, address, place, byte):
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.uint8), generate
+
+
+@intrinsic
+def put_short(context, address, place, value):
+    """Writes a 16-bit integer of an array that is given by its address."""
+
+    def generate(context, builder, signature, arguments):
+        builder.store(arguments[2], _item(context, builder, types.uint16, arguments))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.uint16), generate
 
 
 @intrinsic

@@ -1,4 +1,7 @@
-"""A block of events, turned around: for each attribute, which events have a value where.
+"""Events turned around: for each attribute, which events have a value where.
+
+Some events are *gathered*: all their values are located, once, and listed by event and by attribute. Of these a *block*
+is filled, with all of up to EVENTS of them, or with those that have a value of one attribute, ordered by it.
 
     plane p       a bit for each event of the block; plane 0 has none, plane 1 all events (place[starts[-1]])
     attribute a   place[starts[a] + s], for each of its spaces s and for the one behind the last:
@@ -11,6 +14,7 @@
                                  ends have one plane, and the events with a value from s to t are the OR of all theirs
 
     present[a]    the plane of the events that have the attribute, 0 for none
+    members[i]    which of the gathered events event i of the block is
     entries       of the events, by attribute: order[entry_start[a] … entry_stop[a]], ascending by event
 
 Invariant: what an attribute that no event of the block has says of itself is 0, everywhere.
@@ -29,15 +33,23 @@ from eligo.compile.events import locate
 from eligo.jit import handle, inline
 
 _FIELDS = (
-    "starts", "named", "place", "planes", "plane_space", "plane_count", "present", "plane_start",
+    "starts", "place", "planes", "plane_space", "plane_count", "present", "plane_start",
     "attributes", "counts", "last", "several", "entry_start", "entry_stop", "attribute", "event",
-    "low", "high", "text", "order",
+    "low", "high", "text", "order", "members",
 )  # fmt: skip
 
 NOBODY, EVERYONE = 0, 1  # planes
+GATHERED = 1 << 14  # events at most, of which the numbers fit 16 bits
 
-# A block as one argument of kernels.
+# A block, and the events that it is filled from, as one argument of kernels each.
 make_block = handle("BlockHandle", _FIELDS)
+make_gathered = handle(
+    "GatheredHandle",
+    (
+        "named", "wanted", "attribute", "event", "low", "high", "text", "start", "attributes", "found", "counts",
+        "last", "several", "entry_start", "order", "listed", "other", "buckets",
+    ),
+)  # fmt: skip
 
 
 def slot_starts(conjunctions: Conjunctions) -> I64:
@@ -45,17 +57,15 @@ def slot_starts(conjunctions: Conjunctions) -> I64:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(conjunctions.spaces.space_count.astype(np.int64) + 1)))
 
 
-def new_block(conjunctions: Conjunctions, starts: I64) -> Any:
+def new_block(starts: I64) -> Any:
     """Room for a block of events, without any."""
     attributes = len(starts) - 1
-    named = np.diff(conjunctions.predicates.attribute_offsets) > 0
     entries = 16 * EVENTS
     numbers = [np.zeros(attributes, np.int32) for _ in range(8)]
     present, plane_start, present_list, counts, last, several, entry_start, entry_stop = numbers
     last[:] = -1
     return make_block(
         starts,
-        named.astype(np.uint8),
         np.zeros(int(starts[-1]) + 1, np.int32),
         np.zeros(1024 * WORDS, np.uint64),
         np.zeros(1024, np.int32),
@@ -69,7 +79,122 @@ def new_block(conjunctions: Conjunctions, starts: I64) -> Any:
         entry_start,
         entry_stop,
         *(np.zeros(entries, np.int32) for _ in range(6)),
+        np.zeros(EVENTS, np.uint16),
     )
+
+
+def new_gathered(conjunctions: Conjunctions, starts: I64) -> Any:
+    """Room for events, without any."""
+    attributes = len(starts) - 1
+    named = (np.diff(conjunctions.predicates.attribute_offsets) > 0).astype(np.uint8)
+    return make_gathered(
+        named,
+        np.zeros(attributes, np.uint8),
+        *(np.zeros(16 * EVENTS, np.int32) for _ in range(5)),
+        np.zeros(EVENTS + 1, np.int64),
+        np.zeros(attributes, np.int32),
+        np.zeros(1, np.int64),
+        np.zeros(attributes, np.int64),
+        np.full(attributes, -1, np.int32),
+        np.zeros(attributes, np.uint8),
+        np.zeros(attributes, np.int64),
+        np.zeros(16 * EVENTS, np.int32),
+        np.zeros(EVENTS, np.int32),
+        np.zeros(EVENTS, np.int32),
+        np.zeros(257, np.int64),
+    )
+
+
+@inline
+def gather_events(s, e, first, count, g):
+    """Locates `count` events, from `first` on, and lists their entries by attribute."""
+    for i in range(g.found[0]):
+        a = g.attributes[i]
+        g.counts[a] = 0
+        g.last[a] = -1
+        g.several[a] = 0
+    g.found[0] = 0
+    g.start = grown(g.start, count + 1)
+    n = 0
+    for i in range(count):
+        many = locate(s, e, first + i)
+        if n + many > len(g.event):
+            g.attribute = grown(g.attribute, n + many)
+            g.event = grown(g.event, n + many)
+            g.low = grown(g.low, n + many)
+            g.high = grown(g.high, n + many)
+            g.text = grown(g.text, n + many)
+        n = note_entries(e, many, i, n, g)
+        g.start[i + 1] = n
+    g.order = grown(g.order, n)
+    end = 0
+    for i in range(g.found[0]):
+        a = g.attributes[i]
+        g.entry_start[a] = end
+        end += g.counts[a]
+        g.counts[a] = 0
+    order, counts, attribute, entry_start = g.order, g.counts, g.attribute, g.entry_start
+    for j in range(n):
+        a = attribute[j]
+        order[entry_start[a] + counts[a]] = j
+        counts[a] += 1
+
+
+@inline
+def note_entries(e, many, event, n, g):
+    """Writes down the entries of one event that rules ask about, from n on; where they end."""
+    counts, last, several, named = g.counts, g.last, g.several, g.named
+    for j in range(many):
+        a = e.at_attribute[j]
+        if not named[a]:
+            continue
+        g.attribute[n], g.event[n], g.low[n], g.high[n] = a, event, e.at_low[j], e.at_high[j]
+        g.text[n] = e.at_text[j]
+        if counts[a] == 0:
+            g.attributes[g.found[0]] = a
+            g.found[0] += 1
+        counts[a] += 1
+        if last[a] == event or e.at_low[j] != e.at_high[j]:
+            several[a] = 1
+        last[a] = event
+        n += 1
+    return n
+
+
+@inline
+def list_all(count, g):
+    """Lists all events in their order."""
+    g.listed = grown(g.listed, count)
+    for i in range(count):
+        g.listed[i] = i
+
+
+@inline
+def list_by(a, spaces, g):
+    """Lists the events that have an attribute, each once, by the space of its value; how many there are."""
+    count, begin = g.counts[a], g.entry_start[a]
+    g.listed = grown(g.listed, count)
+    g.other = grown(g.other, count)
+    one, other = g.listed, g.other
+    low, buckets = g.low, g.buckets
+    for i in range(count):
+        one[i] = g.order[begin + i]
+    shift = 0
+    while (spaces - 1) >> shift:
+        buckets[:] = 0
+        for i in range(count):
+            buckets[((low[one[i]] >> shift) & 255) + 1] += 1
+        for k in range(256):
+            buckets[k + 1] += buckets[k]
+        for i in range(count):
+            k = (low[one[i]] >> shift) & 255
+            other[buckets[k]] = one[i]
+            buckets[k] += 1
+        one, other = other, one
+        shift += 8
+    for i in range(count):
+        g.listed[i] = g.event[one[i]]
+    return count
 
 
 @inline
@@ -90,8 +215,10 @@ def clear_block(b):
 
 
 @inline
-def fill_block(s, e, first, count, b):
-    """Turns `count` events, from `first` on, into the planes of a block."""
+def fill_block(g, wanted, first, count, b):
+    """Turns `count` of the listed events, from `first` on, into the planes of the attributes that are `wanted`. Returns
+    how many slots these have.
+    """
     clear_block(b)
     for word in range(WORDS):
         left = count - 64 * word
@@ -102,45 +229,46 @@ def fill_block(s, e, first, count, b):
             bits = (np.uint64(1) << np.uint64(left)) - np.uint64(1)
         b.planes[WORDS * EVERYONE + word] = bits
     b.place[b.starts[-1]] = EVERYONE
-    entries = collect_entries(s, e, first, count, b)
+    entries = take_entries(g, wanted, first, count, b)
     sort_entries(entries, b)
+    slots = 0
     for i in range(b.plane_count[1]):
         a = b.attributes[i]
+        slots += b.starts[a + 1] - b.starts[a]
         if b.several[a]:
             cover_planes(a, b)
         else:
             prefix_planes(a, b)
+    return slots
 
 
 @inline
-def collect_entries(s, e, first, count, b):
-    """Locates the events and writes down their entries; how many."""
+def take_entries(g, wanted, first, count, b):
+    """Takes the entries of some of the listed events; how many."""
     n = 0
     attributes = 0
-    counts, last, several, named = b.counts, b.last, b.several, b.named
+    counts, last, several = b.counts, b.last, b.several
     for i in range(count):
-        many = locate(s, e, first + i)
-        if n + many > len(b.event):
-            b.attribute = grown(b.attribute, n + many)
-            b.event = grown(b.event, n + many)
-            b.low = grown(b.low, n + many)
-            b.high = grown(b.high, n + many)
-            b.text = grown(b.text, n + many)
-            b.order = grown(b.order, n + many)
-        for j in range(many):
-            a = e.at_attribute[j]
-            if not named[a]:
+        event = g.listed[first + i]
+        b.members[i] = event
+        begin, end = g.start[event], g.start[event + 1]
+        if n + end - begin > len(b.event):
+            b.attribute = grown(b.attribute, n + end - begin)
+            b.event = grown(b.event, n + end - begin)
+            b.low = grown(b.low, n + end - begin)
+            b.high = grown(b.high, n + end - begin)
+            b.text = grown(b.text, n + end - begin)
+            b.order = grown(b.order, n + end - begin)
+        for j in range(begin, end):
+            a = g.attribute[j]
+            if not wanted[a]:
                 continue
-            b.attribute[n] = a
-            b.event[n] = i
-            b.low[n] = e.at_low[j]
-            b.high[n] = e.at_high[j]
-            b.text[n] = e.at_text[j]
+            b.attribute[n], b.event[n], b.low[n], b.high[n], b.text[n] = a, i, g.low[j], g.high[j], g.text[j]
             if counts[a] == 0:
                 b.attributes[attributes] = a
                 attributes += 1
             counts[a] += 1
-            if last[a] == i or e.at_low[j] != e.at_high[j]:
+            if last[a] == i or g.low[j] != g.high[j]:
                 several[a] = 1
             last[a] = i
             n += 1
@@ -187,11 +315,11 @@ def prefix_planes(a, b):
     """Makes the planes of an attribute of which each event has one value at most."""
     place, begin, end = b.place, b.starts[a], b.starts[a + 1]
     first, stop = b.entry_start[a], b.entry_stop[a]
-    for i in range(first, stop):
-        place[begin + b.low[b.order[i]] + 1] = 1
     many = 0
-    for slot in range(begin, end):
-        many += place[slot]
+    for i in range(first, stop):
+        slot = begin + b.low[b.order[i]] + 1
+        many += 1 - place[slot]
+        place[slot] = 1
     base = more_planes(many, b) - 1
     rank = 0
     for slot in range(begin, end):

@@ -10,13 +10,16 @@
                       range_offsets[k] … [k + 1]                        it is another; those of attribute a are
                                                                         range_start[a] … [a + 1]
                       range_offsets[-2] … range_offsets[-1]             there is none
+    attribute a   the rows whose access predicate is on it ask about asked[asked_offsets[a] … [a + 1]], which have
+                  asked_slots[a] slots together
     gate          a row, or a part (compiled.py) numbered behind the rows: opens units opened[opens[g] … opens[g+1]].
                   A unit is a rule n, or a part ~n, and `program` what must hold beside the gate, -1 for nothing
     program       a tree in prefix order: a row, a part (+ rows), or -2k for AND and -2k-1 for OR, then the length of
                   the tree, then its k trees
 
 A rule is noticed by its gates alone: of an AND by those of the child that opens least often, of an OR by those of all
-children. The rows behind the gates, which are last, are asked when a gate has opened and never otherwise.
+children. The rows behind the gates, which are last, are asked when a gate has opened and never otherwise. A rule with
+several gates has a part of its own, which they open and which opens the rule; nobody else asks about it.
 
 Invariant: if a unit holds, then one of its gates does, and the program beside it.
 """
@@ -37,11 +40,12 @@ from eligo.index.selectivity import likelihood, unlikeliness
 from eligo.jit import handle, inline, kernel
 
 LAYOUT_ARRAYS = (
-    "starts", "row_offsets", "items", "equal_offsets", "range_start", "range_offsets", "opens",
-    "opened", "program", "code", "part_offsets", "sizes",
+    "starts", "row_offsets", "items", "equal_offsets", "range_start", "range_offsets", "asked_offsets", "asked",
+    "asked_slots", "opens", "opened", "program", "code", "part_offsets", "sizes",
 )  # fmt: skip
 
-RULES, PARTS, DEPTH, ROWS = 0, 1, 2, 3  # in `sizes`; DEPTH is that of the deepest program, with the parts that it asks
+# In `sizes`; DEPTH is that of the deepest program, with the parts that it asks; STRAIGHT: rows open rules, and no more.
+RULES, PARTS, DEPTH, ROWS, STRAIGHT = 0, 1, 2, 3, 4
 
 # The layout as one argument of kernels, with the spaces and predicates that it stands on.
 make_layout = handle("LayoutHandle", ("spaces", "predicates", *LAYOUT_ARRAYS))
@@ -63,34 +67,61 @@ def build_layout(
     tokens = np.concatenate((compiled.part, compiled.tree))
     unit_offsets = np.concatenate((compiled.part_offsets, compiled.tree_offsets[1:] + len(compiled.part)))
     gate, unit, program, code, depth = find_gates(tokens, unit_offsets, compiled.parts, costs)
-    order, clusters = _clusters(conjunctions, access, gate)
+    gate, unit, program, parts = _meeting(gate, unit, program, len(access), compiled.parts)
+    p, starts = conjunctions.predicates, slot_starts(conjunctions)
+    every = write_items(p.attribute(), p.flags, p.run_offsets, p.run_low, p.run_high, starts)
+    order, clusters = _clusters(conjunctions, access, gate, every[0])
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     number_rows(code, place)
     is_row = gate < len(place)
     gate = np.where(is_row, place[np.where(is_row, gate, 0)] if len(place) else gate, gate)
     by_gate = np.argsort(gate, kind="stable")
-    opens = np.searchsorted(gate[by_gate], np.arange(len(place) + compiled.parts + 1)).astype(np.int64)
-    p, starts = conjunctions.predicates, slot_starts(conjunctions)
-    every = write_items(p.attribute(), p.flags, p.run_offsets, p.run_low, p.run_high, starts)
+    opens = np.searchsorted(gate[by_gate], np.arange(len(place) + parts + 1)).astype(np.int64)
     row_offsets, items = write_rows(conjunctions.offsets, conjunctions.items, order, access, rank, *every)
+    asked = list_asked(conjunctions.offsets, conjunctions.items, order, p.attribute(), starts, *clusters.values())
     part_code, part_offsets = _programs_of_parts(compiled, place)
+    straight = parts == 0 and bool((program < 0).all())
     return {
         "starts": starts,
         "row_offsets": row_offsets,
         "items": items,
         **clusters,
+        **dict(zip(("asked_offsets", "asked", "asked_slots"), asked, strict=True)),
         "opens": opens,
         "opened": unit[by_gate],
         "program": program[by_gate],
         "code": np.concatenate((code, part_code)),
         "part_offsets": part_offsets + len(code),
-        "sizes": np.array([compiled.rules, compiled.parts, depth, len(order)], np.int64),
+        "sizes": np.array([compiled.rules, parts, depth, len(order), straight], np.int64),
     }
 
 
-def _clusters(conjunctions: Conjunctions, access: I32, gates: I32) -> tuple[I64, Arrays]:
-    """The conjunctions in the order of their clusters, those that are no gate last, and where the clusters are."""
+def _meeting(gate: I32, unit: I32, program: I64, conjunctions: int, parts: int) -> tuple[I32, I32, I64, int]:
+    """Has the gates of each rule that has several open a part, which opens the rule, so that it is noted once. Returns
+    all gates, what they open, the programs beside them, and how many parts there are then.
+    """
+    rules, gates = np.unique(unit[unit >= 0], return_counts=True)
+    several = rules[gates > 1]
+    found = np.searchsorted(several, unit)
+    meets = (unit >= 0) & (found < len(several))
+    meets[meets] = several[found[meets]] == unit[meets]
+    new = parts + np.arange(len(several))
+    unit = np.where(meets, ~(parts + found), unit)
+    return (
+        np.concatenate((gate, conjunctions + new)).astype(np.int32),
+        np.concatenate((unit, several)).astype(np.int32),
+        np.concatenate((program, np.full(len(several), -1, np.int64))),
+        parts + len(several),
+    )
+
+
+def _clusters(conjunctions: Conjunctions, access: I32, gates: I32, every: I64) -> tuple[I64, Arrays]:
+    """The conjunctions in the order of their clusters, those that are no gate last, and where the clusters are.
+
+    In a cluster those of one size, and of about one length, stand together, so that the processor, which guesses what
+    comes next, is right more often. `every`: where the items of each predicate end.
+    """
     p, starts = conjunctions.predicates, slot_starts(conjunctions)
     attribute = p.attribute()
     is_gate = np.zeros(len(access), np.bool_)
@@ -104,7 +135,9 @@ def _clusters(conjunctions: Conjunctions, access: I32, gates: I32) -> tuple[I64,
     cluster[one_space] = starts[attribute[access[one_space]]] + p.low[access[one_space]]
     cluster[has & ~one_space] = slots + np.searchsorted(ranges, access[has & ~one_space])
     cluster[~is_gate] = slots + len(ranges) + 1
-    order = np.argsort(cluster, kind="stable")
+    lengths = np.diff(np.concatenate(([0], np.cumsum(np.diff(every)[conjunctions.items])))[conjunctions.offsets])
+    alike = np.minimum(np.diff(conjunctions.offsets), 255) << 8 | np.minimum(lengths, 255)
+    order = np.argsort(cluster << 16 | alike, kind="stable")
     ends = np.searchsorted(cluster[order], np.arange(slots + len(ranges) + 2)).astype(np.int32)
     return order, {
         "equal_offsets": ends[: slots + 1].copy(),
@@ -180,6 +213,36 @@ def write_rows(given_offsets, given, order, access, rank, every_offsets, every):
                 items[end] = every[j]
                 end += 1
     return offsets, items
+
+
+@kernel
+def list_asked(given_offsets, given, order, attribute, starts, equal_offsets, range_start, range_offsets):
+    """Returns the attributes that the rows with an access predicate on each attribute ask about, where those of each
+    begin, and how many slots they have.
+    """
+    attributes = len(starts) - 1
+    offsets = np.zeros(attributes + 1, np.int64)
+    slots = np.zeros(attributes, np.int64)
+    asked = np.zeros(64, np.int32)
+    seen = np.full(attributes, -1, np.int32)
+    n = 0
+    for a in range(attributes):
+        for some in range(2):
+            if some == 0:
+                first, stop = equal_offsets[starts[a]], equal_offsets[starts[a + 1]]
+            else:
+                first, stop = range_offsets[range_start[a]], range_offsets[range_start[a + 1]]
+            for row in range(first, stop):
+                for i in range(given_offsets[order[row]], given_offsets[order[row] + 1]):
+                    other = attribute[given[i]]
+                    if seen[other] != a:
+                        seen[other] = a
+                        asked = grown(asked, n + 1)
+                        asked[n] = other
+                        slots[a] += starts[other + 1] - starts[other]
+                        n += 1
+        offsets[a + 1] = n
+    return offsets, asked[:n].copy(), slots
 
 
 @kernel

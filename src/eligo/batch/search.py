@@ -1,13 +1,19 @@
-"""Which rules each event of a block satisfies.
+"""Which rules each of some events satisfies.
 
 First the clusters: of every access predicate that some event satisfies, the rows, each the AND of its predicates with
-an early end. What a row opens is a rule, whose events are noted at once, or a part, which gathers the events of all
-its gates. Then the parts in ascending order: when one is reached all its gates have been, so what it has gathered is
-what it is. A part that a program asks about before is evaluated in full, once.
+an early end. What a row opens is a rule, which is noted with its events at once, or a part, which gathers the events
+of all its gates. Then the parts in ascending order: when one is reached all its gates have been, so what it has
+gathered is what it is. A part that a program asks about before is evaluated in full, once.
 
-    layout     the rules (layout.py)                 b    the block (block.py)
+Where that is less work, the clusters of an attribute are searched apart, in blocks of the events that have it. Ordered
+by its value, the events of a cluster stand together, mostly in a *window* of FEW words. All else is searched in blocks
+of all events; so is what rows open that is no rule.
+
+    layout     the rules (layout.py)       g    the events, gathered      b    a block of them (block.py)
     w.words    room for bits: SOURCE, ROW, … and behind them two for each tree of a program under way
-    w.hits     chunks of HITS rules of one event each: hit_at[event] is where the next goes, hit_next[chunk] the next
+    queue      rows on their way: their bits, of a whole block or of the window that begins at word queue_from[i]
+    note n     rule note_rule[n], or row ~note_rule[n] which opens other things, is satisfied by the events
+               pool[note_start[n] … [n + 1]]. It has a note for each block, and an event is in one of them at most
 """
 
 from __future__ import annotations
@@ -16,17 +22,22 @@ from typing import Any
 
 import numpy as np
 
-from eligo.batch.block import EVERYONE, NOBODY, fill_block
-from eligo.batch.layout import DEPTH, PARTS, ROWS, RULES
+from eligo.batch.block import EVERYONE, GATHERED, NOBODY, fill_block, gather_events, list_all, list_by
+from eligo.batch.layout import DEPTH, PARTS, ROWS, RULES, STRAIGHT
 from eligo.batch.words import (
     EVENTS,
+    FEW,
     WORDS,
     and_between,
     and_bits,
     and_both,
+    and_few_between,
+    and_few_listed,
     and_listed,
     but_bits,
     copy_bits,
+    copy_few,
+    list_members,
     or_bits,
     prefetch,
     xor_bits,
@@ -34,32 +45,39 @@ from eligo.batch.words import (
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays, grown
 from eligo.compile.predicates import holds
-from eligo.evaluate.straight import mark, take_marked
+from eligo.evaluate.straight import mark
 from eligo.jit import handle, inline, kernel, trailing_zeros
 
 SOURCE, ROW, VALUE, SOME, OUTSIDE, RESULT, EVERY, FRAMES = 0, 1, 2, 3, 4, 5, 6, 7  # in w.words
-HITS = 128
 QUEUE = 128
 AHEAD = 256  # items that are fetched before they are needed
-SEEN, QUEUED = 1, 2  # in w.chunks, behind their number: parts seen, rows in the queue
-FEW = 32  # rules of an event that are sorted by comparing
+# In w.state: notes, parts seen, rows in the queue, words of each, whether a block is for one attribute.
+NOTES, SEEN, QUEUED, WIDTH, APART = 0, 1, 2, 3, 4
+SOON = 8  # notes that are fetched before they are needed
 
-UNKNOWN, GATHERED, KNOWN = 0, 1, 2  # states of a part
+UNKNOWN, OPENED, KNOWN = 0, 1, 2  # states of a part
 AND, OR, CALL = 0, 1, 2  # kinds of a frame
+
+# Nanoseconds, about: of a row in a block and in a window; of filling a block, for each slot and for each entry.
+# And where rows open parts: how many times fewer events have an attribute that is searched apart.
+IN_BLOCK, IN_WINDOW, SLOT, ENTRY, SPARSE = 0, 1, 2, 3, 4
+COSTS = (80, 55, 2, 8, 4)
 
 # The memory of one search as one argument of kernels.
 make_batch_scratch = handle(
     "BatchScratchHandle",
     (
-        "words", "frames", "part_bits", "part_state", "parts_seen", "part_marks", "hits", "hit_next", "hit_first",
-        "hit_at", "chunks", "marked", "marked_words", "few", "found", "counters",
-        "queue", "queue_row", "queue_at", "done", "done_row",
+        "words", "frames", "part_bits", "part_state", "parts_seen", "part_marks", "pool", "note_start", "note_rule",
+        "note_next", "note_head", "ordered", "position", "state", "marked", "marked_words", "counters", "apart",
+        "costs", "queue", "queue_row", "queue_at", "queue_from", "done", "done_row", "done_from",
     ),
 )  # fmt: skip
 
 
 def new_scratch(layout: Arrays, counters: I64) -> Any:
-    """Memory for one block at a time. `counters`: rows looked at, predicates evaluated, rows that trees asked about."""
+    """Memory for one search at a time. `counters`: rows looked at, predicates evaluated, rows that trees asked about,
+    and slots that blocks were filled with.
+    """
     sizes = layout["sizes"]
     rules, parts, depth = int(sizes[RULES]), int(sizes[PARTS]), int(sizes[DEPTH])
     return make_batch_scratch(
@@ -69,213 +87,326 @@ def new_scratch(layout: Arrays, counters: I64) -> Any:
         np.zeros(parts, np.uint8),
         np.zeros(parts, np.int32),
         np.zeros((parts + 63) // 64, np.uint64),
-        np.zeros(4 * EVENTS * HITS, np.int32),
-        np.zeros(4 * EVENTS, np.int32),
-        np.zeros(EVENTS, np.int32),
-        np.zeros(EVENTS, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(4 * EVENTS, np.uint16),
+        np.zeros(1025, np.int64),
+        np.zeros(1024, np.int32),
+        np.zeros(1024, np.int32),
+        np.zeros(rules, np.int32),
+        np.zeros((1024, 3), np.int64),
+        np.zeros(GATHERED, np.int64),
+        np.zeros(5, np.int64),
         np.zeros((rules + 63) // 64, np.uint64),
         np.zeros((rules + 4095) // 4096, np.uint64),
-        np.zeros(FEW, np.int32),
-        np.zeros(1024, np.int32),
         counters,
+        np.zeros(len(layout["starts"]) - 1, np.uint8),
+        np.array(COSTS, np.int64),
         np.zeros((QUEUE + 1) * WORDS, np.uint64),
         np.zeros(QUEUE + 1, np.int32),
         np.zeros(QUEUE + 1, np.int64),
+        np.zeros(QUEUE + 1, np.int64),
         np.zeros(QUEUE * WORDS, np.uint64),
         np.zeros(QUEUE, np.int32),
+        np.zeros(QUEUE, np.int64),
     )
 
 
 @kernel
-def match_block(layout, e, first, count, b, w, allowed, ends):
-    """Puts the rules that `count` events satisfy, from event `first` on, behind those of the events before, which end
-    at ends[first]; returns all of them, in memory that the next call writes to. Rules of an event i are in ascending
-    order and end at ends[i + 1]. `allowed` has a byte for each rule, 0 for those to leave out, or none.
+def match_events(layout, e, first, count, g, b, w, allowed):
+    """Notes the rules that `count` events satisfy, from event `first` on; how many `take_rules` may find. `allowed` has
+    a byte for each rule, 0 for those to leave out, or none.
     """
-    fill_block(layout.spaces, e, first, count, b)
-    begin_block(count, w)
-    words, planes = w.words.ctypes.data, b.planes.ctypes.data
-    copy_bits(planes, EVERYONE, words, EVERY)
-    items, place = layout.items, b.place
-    range_offsets, equal_offsets = layout.range_offsets, layout.equal_offsets
-    for i in range(b.plane_count[1]):
-        a = b.attributes[i]
-        base = b.starts[a]
-        stop = b.present[a] + (0 if b.several[a] else 1)
-        for plane in range(b.plane_start[a], stop):
-            low = b.plane_space[plane]
-            high = b.plane_space[plane + 1] - 1 if b.several[a] else low
-            taken = False
-            for slot in range(base + low, base + high + 1):
-                if equal_offsets[slot] < equal_offsets[slot + 1]:
-                    if not taken:
-                        taken = True
-                        some = copy_bits(planes, plane, words, SOURCE)
-                        if not b.several[a] and plane > b.plane_start[a]:
-                            some = xor_bits(planes, plane - 1, words, SOURCE)
-                        if not some:
-                            break
-                    match_rows(layout, e, b, w, equal_offsets[slot], equal_offsets[slot + 1], 1)
-        for k in range(layout.range_start[a], layout.range_start[a + 1]):
-            i = layout.row_offsets[range_offsets[k]]  # the access predicate is the first of each of its rows
-            one, other = items[i], items[i + 1]
-            if one >= 0 and place[one] >= 0:
-                some = and_between(words, EVERY, planes, place[one], place[other], words, SOURCE)
-            else:
-                some = and_item(layout, e, b, w, i, EVERY, SOURCE)
-            if some:
-                match_rows(layout, e, b, w, range_offsets[k], range_offsets[k + 1], 1)
-        w.counters[1] += layout.range_start[a + 1] - layout.range_start[a]
-    copy_bits(planes, EVERYONE, words, SOURCE)
-    match_rows(layout, e, b, w, range_offsets[len(range_offsets) - 2], range_offsets[len(range_offsets) - 1], 0)
-    match_queue(layout, e, b, w)
-    if layout.sizes[PARTS]:
-        match_parts(layout, e, b, w)
-    found = collect_hits(first, count, w, allowed, ends)
-    return w.found[:found]
+    gather_events(layout.spaces, e, first, count, g)
+    w.state[NOTES] = 0
+    w.state[QUEUED] = 0
+    left = choose_apart(layout, count, g, w)
+    w.state[APART] = 1
+    for i in range(g.found[0]):
+        a = g.attributes[i]
+        if w.apart[a]:
+            match_apart(layout, e, g, b, w, a, allowed)
+    w.state[APART] = 0
+    if left or not layout.sizes[STRAIGHT]:
+        list_all(count, g)
+        for begin in range(0, count, EVENTS):
+            w.counters[3] += fill_block(g, g.named, begin, min(EVENTS, count - begin), b)
+            match_block(layout, e, b, w, allowed)
+    for i in range(g.found[0]):
+        w.apart[g.attributes[i]] = 0
+    return w.note_start[w.state[NOTES]]
 
 
 @inline
-def begin_block(count, w):
-    for event in range(count):
-        w.hit_first[event] = 0
-        w.hit_at[event] = 0
-    w.chunks[0] = 1
-    w.chunks[QUEUED] = 0
-
-
-@inline
-def match_rows(layout, e, b, w, first, stop, skipped):
-    """Matches rows of which all events in SOURCE satisfy the first `skipped` predicates.
-
-    The first predicate after these is asked here, and what is left is put in a queue, so that others can be asked of
-    many rows in turn. There is no branch that depends on what is left: it would be mispredicted every other time, and
-    the processor would wait for one row's memory after another.
+def choose_apart(layout, count, g, w):
+    """Marks the attributes of which the clusters are searched apart, in blocks of the events that have it; how many
+    rows are left.
     """
-    row_offsets, items, place = layout.row_offsets, layout.items, b.place
-    planes, words, queue = b.planes.ctypes.data, w.words.ctypes.data, w.queue.ctypes.data
-    queue_row, queue_at = w.queue_row, w.queue_at
-    items_at = items.ctypes.data
-    n = w.chunks[QUEUED]
-    for row in range(first, stop):
-        i = row_offsets[row]
-        ahead = items_at + 4 * (i + AHEAD)
-        prefetch(ahead)
-        prefetch(ahead + 64)
-        if skipped:
-            i += 2 if items[i] >= 0 else 3 + ~items[i]
-        if i == row_offsets[row + 1]:
-            left = copy_bits(words, SOURCE, queue, n)
+    blocks, costs = (count + EVENTS - 1) // EVENTS, w.costs
+    left = layout.range_offsets[-1] - layout.range_offsets[-2]
+    for i in range(g.found[0]):
+        a = g.attributes[i]
+        rows = layout.equal_offsets[layout.starts[a + 1]] - layout.equal_offsets[layout.starts[a]]
+        rows += layout.range_offsets[layout.range_start[a + 1]] - layout.range_offsets[layout.range_start[a]]
+        own = (g.counts[a] + EVENTS - 1) // EVENTS
+        entries = g.counts[a] * g.start[count] // count
+        apart = rows * costs[IN_WINDOW] * (8 + own) // 8 + own * layout.asked_slots[a] * costs[SLOT]
+        apart += entries * costs[ENTRY]
+        sparse = layout.sizes[STRAIGHT] or costs[SPARSE] * g.counts[a] <= count
+        if rows and sparse and not g.several[a] and apart < rows * costs[IN_BLOCK] * blocks:
+            w.apart[a] = 1
         else:
-            one, other = items[i], items[i + 1]
-            if one >= 0 and place[one] >= 0:
-                left = and_between(words, SOURCE, planes, place[one], place[other], queue, n)
-                i += 2
-            else:
-                left = and_item(layout, e, b, w, i, SOURCE, ROW)
-                copy_bits(words, ROW, queue, n)
-                i += 2 if one >= 0 else 3 + ~one
-        queue_row[n] = row
-        queue_at[n] = i
-        n += np.int64(left)
-        if n == QUEUE:
-            w.chunks[QUEUED] = n
-            match_queue(layout, e, b, w)
-            n = 0
-    w.chunks[QUEUED] = n
+            left += rows
+    return left
+
+
+@inline
+def match_apart(layout, e, g, b, w, a, allowed):
+    """Searches the clusters of one attribute, for the events that have it."""
+    count = list_by(a, layout.starts[a + 1] - layout.starts[a], g)
+    asked, low, high = layout.asked, layout.asked_offsets[a], layout.asked_offsets[a + 1]
+    for i in range(low, high):
+        g.wanted[asked[i]] = 1
+    for begin in range(0, count, EVENTS):
+        w.counters[3] += fill_block(g, g.wanted, begin, min(EVENTS, count - begin), b)
+        copy_bits(b.planes.ctypes.data, EVERYONE, w.words.ctypes.data, EVERY)
+        match_clusters(layout, e, b, w, a, allowed)
+        end_queue(layout, e, b, w, allowed)
+    for i in range(low, high):
+        g.wanted[asked[i]] = 0
+
+
+@inline
+def match_block(layout, e, b, w, allowed):
+    """Searches all clusters that are not searched apart, opens what others have found, and then the parts."""
+    words, planes, apart = w.words.ctypes.data, b.planes.ctypes.data, w.state[NOTES]
+    copy_bits(planes, EVERYONE, words, EVERY)
+    for i in range(b.plane_count[1]):
+        if not w.apart[b.attributes[i]]:
+            match_clusters(layout, e, b, w, b.attributes[i], allowed)
+    copy_bits(planes, EVERYONE, words, SOURCE)
+    match_source(layout, e, b, w, layout.range_offsets[-2], layout.range_offsets[-1], 0, allowed)
+    end_queue(layout, e, b, w, allowed)
+    if not layout.sizes[STRAIGHT]:
+        for n in range(apart):
+            if w.note_rule[n] < 0:
+                copy_bits(planes, NOBODY, words, ROW)
+                for i in range(w.note_start[n], w.note_start[n + 1]):
+                    w.words[WORDS * ROW + (w.pool[i] >> 6)] |= np.uint64(1) << np.uint64(w.pool[i] & 63)
+                open_units(layout, e, b, w, ~w.note_rule[n], allowed)
+        match_parts(layout, e, b, w, allowed)
+
+
+@inline
+def match_clusters(layout, e, b, w, a, allowed):
+    """Searches the clusters of an attribute."""
+    words, planes, place, items = w.words.ctypes.data, b.planes.ctypes.data, b.place, layout.items
+    range_offsets, equal_offsets = layout.range_offsets, layout.equal_offsets
+    base = b.starts[a]
+    stop = b.present[a] + (0 if b.several[a] else 1)
+    for plane in range(b.plane_start[a], stop):
+        low = b.plane_space[plane]
+        high = b.plane_space[plane + 1] - 1 if b.several[a] else low
+        taken = False
+        for slot in range(base + low, base + high + 1):
+            if equal_offsets[slot] < equal_offsets[slot + 1]:
+                if not taken:
+                    taken = True
+                    some = copy_bits(planes, plane, words, SOURCE)
+                    if not b.several[a] and plane > b.plane_start[a]:
+                        some = xor_bits(planes, plane - 1, words, SOURCE)
+                    if not some:
+                        break
+                match_source(layout, e, b, w, equal_offsets[slot], equal_offsets[slot + 1], 1, allowed)
+    for k in range(layout.range_start[a], layout.range_start[a + 1]):
+        i = layout.row_offsets[range_offsets[k]]  # the access predicate is the first of each of its rows
+        one, other = items[i], items[i + 1]
+        if one >= 0 and place[one] >= 0:
+            some = and_between(words, EVERY, planes, place[one], place[other], words, SOURCE)
+        else:
+            some = and_item(layout, e, b, w, i, EVERY, SOURCE)
+        if some:
+            match_source(layout, e, b, w, range_offsets[k], range_offsets[k + 1], 1, allowed)
+    w.counters[1] += layout.range_start[a + 1] - layout.range_start[a]
+
+
+@inline
+def match_source(layout, e, b, w, first, stop, skipped, allowed):
+    """Matches rows of which all events in SOURCE, and there are such, satisfy the first `skipped` predicates."""
+    words = w.words
+    begin, end = 0, WORDS
+    while words[WORDS * SOURCE + begin] == 0:
+        begin += 1
+    while words[WORDS * SOURCE + end - 1] == 0:
+        end -= 1
+    width = FEW if end - begin <= FEW else WORDS
+    if w.state[WIDTH] != width:
+        end_queue(layout, e, b, w, allowed)
+        w.state[WIDTH] = width
+    if width == FEW:
+        match_few_rows(layout, e, b, w, first, stop, skipped, min(begin, WORDS - FEW), allowed)
+    else:
+        match_rows(layout, e, b, w, first, stop, skipped, 0, allowed)
     w.counters[0] += stop - first
 
 
 @inline
-def match_queue(layout, e, b, w):
-    """Asks all that is left to ask of the rows in the queue, a predicate of each at a time; opens what they open."""
-    row_offsets, items, place = layout.row_offsets, layout.items, b.place
-    planes, words = b.planes.ctypes.data, w.words.ctypes.data
-    queue, done = w.queue.ctypes.data, w.done.ctypes.data
-    place_at, items_at = place.ctypes.data, items.ctypes.data
-    queue_row, queue_at, done_row = w.queue_row, w.queue_at, w.done_row
-    n = w.chunks[QUEUED]
-    evaluated = n
-    finished = 0
-    while n:
-        kept = 0
-        for j in range(n):
-            row, i = queue_row[j], queue_at[j]
+def end_queue(layout, e, b, w, allowed):
+    """Asks all that is left to ask of the rows in the queue."""
+    if w.state[QUEUED] == 0:
+        return
+    if w.state[WIDTH] == FEW:
+        match_few_queue(layout, e, b, w, allowed)
+    else:
+        match_queue(layout, e, b, w, allowed)
+
+
+def matching(width: int, copy: Any, between: Any, listed: Any) -> tuple[Any, Any]:
+    """Returns what matches rows in windows of so many words, and what empties their queue, with functions of words.py
+    for these.
+    """
+
+    @inline
+    def match_queue(layout, e, b, w, allowed):
+        """Asks all that is left to ask of the rows in the queue, a predicate of each at a time; opens what these do."""
+        row_offsets, items, place = layout.row_offsets, layout.items, b.place
+        planes, words = b.planes.ctypes.data, w.words.ctypes.data
+        queue, done = w.queue.ctypes.data, w.done.ctypes.data
+        place_at, items_at = place.ctypes.data, items.ctypes.data
+        queue_row, queue_at, queue_from, done_row = w.queue_row, w.queue_at, w.queue_from, w.done_row
+        n = w.state[QUEUED]
+        evaluated = n
+        finished = 0
+        while n:
+            kept = 0
+            for j in range(n):
+                row, i, begin = queue_row[j], queue_at[j], queue_from[j]
+                if i == row_offsets[row + 1]:
+                    copy(queue, j, done, finished)
+                    done_row[finished] = row
+                    w.done_from[finished] = begin
+                    finished += 1
+                    continue
+                one, other = items[i], items[i + 1]
+                if one >= 0 and place[one] >= 0:
+                    left = between(queue, j, planes + 8 * begin, place[one], place[other], queue, kept)
+                    i += 2
+                elif one < -1 and place[items[i + 3]] >= 0:
+                    left = listed(queue, j, planes + 8 * begin, place_at, items_at, i + 3, ~one, queue, kept)
+                    i += 3 + ~one
+                else:
+                    copy_bits(planes, NOBODY, words, ROW)
+                    copy(queue, j, words + 8 * (WORDS * ROW + begin), 0)
+                    left = and_item(layout, e, b, w, i, ROW, ROW)
+                    copy(words + 8 * (WORDS * ROW + begin), 0, queue, kept)
+                    i += 2 if one >= 0 else 3 + ~one
+                queue_row[kept] = row
+                queue_at[kept] = i
+                queue_from[kept] = begin
+                kept += np.int64(left)
+                evaluated += 1
+            n = kept
+        w.state[QUEUED] = 0
+        w.counters[1] += evaluated
+        if finished:
+            open_done(layout, e, b, w, finished, width, allowed)
+
+    @inline
+    def match_rows(layout, e, b, w, first, stop, skipped, begin, allowed):
+        """Matches rows of which all events in SOURCE, whose window begins at word `begin`, satisfy the first `skipped`
+        predicates.
+
+        The first predicate after these is asked here, and what is left is put in a queue, so that others can be asked
+        of many rows in turn. There is no branch that depends on what is left: it would be mispredicted every other
+        time, and the processor would wait for one row's memory after another.
+        """
+        row_offsets, items, place = layout.row_offsets, layout.items, b.place
+        planes, words, queue = b.planes.ctypes.data, w.words.ctypes.data, w.queue.ctypes.data
+        queue_row, queue_at, queue_from = w.queue_row, w.queue_at, w.queue_from
+        source, items_at = words + 8 * (WORDS * SOURCE + begin), items.ctypes.data
+        n = w.state[QUEUED]
+        for row in range(first, stop):
+            i = row_offsets[row]
+            ahead = items_at + 4 * (i + AHEAD)
+            prefetch(ahead)
+            prefetch(ahead + 64)
+            if skipped:
+                i += 2 if items[i] >= 0 else 3 + ~items[i]
             if i == row_offsets[row + 1]:
-                copy_bits(queue, j, done, finished)
-                done_row[finished] = row
-                finished += 1
-                continue
-            one, other = items[i], items[i + 1]
-            if one >= 0 and place[one] >= 0:
-                left = and_between(queue, j, planes, place[one], place[other], queue, kept)
-                i += 2
-            elif one < -1 and place[items[i + 3]] >= 0:
-                left = and_listed(queue, j, planes, place_at, items_at, i + 3, ~one, queue, kept)
-                i += 3 + ~one
+                left = copy(source, 0, queue, n)
             else:
-                copy_bits(queue, j, words, ROW)
-                left = and_item(layout, e, b, w, i, ROW, ROW)
-                copy_bits(words, ROW, queue, kept)
-                i += 2 if one >= 0 else 3 + ~one
-            queue_row[kept] = row
-            queue_at[kept] = i
-            kept += np.int64(left)
-            evaluated += 1
-        n = kept
-    w.chunks[QUEUED] = 0
-    w.counters[1] += evaluated
-    if finished:
-        open_done(layout, e, b, w, finished)
+                one, other = items[i], items[i + 1]
+                if one >= 0 and place[one] >= 0:
+                    left = between(source, 0, planes + 8 * begin, place[one], place[other], queue, n)
+                    i += 2
+                else:
+                    left = and_item(layout, e, b, w, i, SOURCE, ROW)
+                    copy(words + 8 * (WORDS * ROW + begin), 0, queue, n)
+                    i += 2 if one >= 0 else 3 + ~one
+            queue_row[n] = row
+            queue_at[n] = i
+            queue_from[n] = begin
+            n += np.int64(left)
+            if n == QUEUE:
+                w.state[QUEUED] = n
+                match_queue(layout, e, b, w, allowed)
+                n = 0
+        w.state[QUEUED] = n
+
+    return match_rows, match_queue
 
 
 @inline
-def open_done(layout, e, b, w, finished):
+def open_done(layout, e, b, w, finished, width, allowed):
     """Opens what rows open, of which `done` has the events."""
-    # So many chunks more can be begun at most.
-    most = w.chunks[0] + 2 * EVENTS
-    if most * HITS > len(w.hits):
-        w.hits = grown(w.hits, most * HITS)
-        w.hit_next = grown(w.hit_next, len(w.hits) // HITS)
     opens, opened, program = layout.opens, layout.opened, layout.program
-    hits, hit_at, hit_next, hit_first, chunks = w.hits, w.hit_at, w.hit_next, w.hit_first, w.chunks
-    done, done_row = w.done, w.done_row
+    done, members, done_row, done_from = w.done.ctypes.data, b.members.ctypes.data, w.done_row, w.done_from
+    make_note_room(w, finished, 64 * width)
+    note_start, note_rule, pool = w.note_start, w.note_rule, w.pool.ctypes.data
+    n = w.state[NOTES]
     others = False
     for j in range(finished):
         row = done_row[j]
         k = opens[row]
-        if opens[row + 1] != k + 1 or program[k] >= 0 or opened[k] < 0:
+        rule = opened[k]
+        if opens[row + 1] != k + 1 or program[k] >= 0 or rule < 0:
             others = True
+            if not w.state[APART]:
+                continue
+            rule = ~row
+        elif len(allowed) and not allowed[rule]:
             continue
-        for word in range(WORDS):
-            left = done[WORDS * j + word]
-            while left:
-                event = 64 * word + np.int64(trailing_zeros(left))
-                left &= left - np.uint64(1)
-                at = hit_at[event]
-                if at & (HITS - 1) == 0:
-                    chunk = chunks[0]
-                    chunks[0] += 1
-                    if at:
-                        hit_next[(at - 1) // HITS] = chunk
-                    else:
-                        hit_first[event] = chunk
-                    at = chunk * HITS
-                hits[at] = opened[k]
-                hit_at[event] = at + 1
-    if others:
-        words = w.words.ctypes.data
+        note_start[n + 1] = list_members(done, width * j, width, members, done_from[j], pool, note_start[n])
+        note_rule[n] = rule
+        n += 1
+    w.state[NOTES] = n
+    if others and not w.state[APART]:
         for j in range(finished):
             row = done_row[j]
             k = opens[row]
             if opens[row + 1] != k + 1 or program[k] >= 0 or opened[k] < 0:
-                copy_bits(w.done.ctypes.data, j, words, ROW)
-                open_units(layout, e, b, w, row)
+                copy_bits(b.planes.ctypes.data, NOBODY, w.words.ctypes.data, ROW)
+                for word in range(width):
+                    w.words[WORDS * ROW + done_from[j] + word] = w.done[width * j + word]
+                open_units(layout, e, b, w, row, allowed)
 
 
 @inline
-def open_units(layout, e, b, w, gate):
+def make_note_room(w, notes, events):
+    """Makes room for so many more notes of so many events each."""
+    n = w.state[NOTES]
+    if n + notes + 1 > len(w.note_start):
+        w.note_start = grown(w.note_start, n + notes + 1)
+        w.note_rule = grown(w.note_rule, len(w.note_start))
+        w.note_next = grown(w.note_next, len(w.note_start))
+    if w.note_start[n] + notes * events + 4 > len(w.pool):
+        w.pool = grown(w.pool, w.note_start[n] + notes * events + 4)
+
+
+match_rows, match_queue = matching(WORDS, copy_bits, and_between, and_listed)
+match_few_rows, match_few_queue = matching(FEW, copy_few, and_few_between, and_few_listed)
+
+
+@inline
+def open_units(layout, e, b, w, gate, allowed):
     """Notes the events in ROW for all units that a gate opens."""
     for k in range(layout.opens[gate], layout.opens[gate + 1]):
         value = ROW
@@ -285,19 +416,20 @@ def open_units(layout, e, b, w, gate):
             value = VALUE
         unit = layout.opened[k]
         if unit >= 0:
-            note_hits(w, unit, value)
+            if len(allowed) == 0 or allowed[unit]:
+                note_value(b, w, unit, value)
         else:
-            gather(w, ~unit, value)
+            add_to_part(w, ~unit, value)
 
 
 @inline
-def gather(w, part, value):
+def add_to_part(w, part, value):
     """Adds events to those of a part, unless it is known already."""
     if w.part_state[part] == KNOWN:
         return
     bits, words = w.part_bits.ctypes.data, w.words.ctypes.data
     if w.part_state[part] == UNKNOWN:
-        see_part(w, part, GATHERED)
+        see_part(w, part, OPENED)
         copy_bits(words, value, bits, part)
     else:
         or_bits(words, value, bits, part)
@@ -306,14 +438,14 @@ def gather(w, part, value):
 @inline
 def see_part(w, part, state):
     if w.part_state[part] == UNKNOWN:
-        w.parts_seen[w.chunks[SEEN]] = part
-        w.chunks[SEEN] += 1
+        w.parts_seen[w.state[SEEN]] = part
+        w.state[SEEN] += 1
         w.part_marks[part >> 6] |= np.uint64(1) << np.uint64(part & 63)
     w.part_state[part] = state
 
 
 @inline
-def match_parts(layout, e, b, w):
+def match_parts(layout, e, b, w, allowed):
     """Opens what the parts open, in ascending order; what one opens stands behind it."""
     rows, marks = layout.sizes[ROWS], w.part_marks
     bits, words = w.part_bits.ctypes.data, w.words.ctypes.data
@@ -325,43 +457,23 @@ def match_parts(layout, e, b, w):
             part = 64 * word + np.int64(bit)
             w.part_state[part] = KNOWN
             if copy_bits(bits, part, words, ROW):
-                open_units(layout, e, b, w, rows + part)
-    for i in range(w.chunks[SEEN]):
+                open_units(layout, e, b, w, rows + part, allowed)
+    for i in range(w.state[SEEN]):
         part = w.parts_seen[i]
         w.part_state[part] = UNKNOWN
         marks[part >> 6] = 0
-    w.chunks[SEEN] = 0
+    w.state[SEEN] = 0
 
 
 @inline
-def note_hits(w, rule, value):
-    """Writes a rule to the lists of the events in a value."""
-    if (w.chunks[0] + EVENTS) * HITS > len(w.hits):
-        w.hits = grown(w.hits, (w.chunks[0] + EVENTS) * HITS)
-        w.hit_next = grown(w.hit_next, len(w.hits) // HITS)
-    hits, hit_at, words = w.hits, w.hit_at, w.words
-    for word in range(WORDS):
-        left = words[WORDS * value + word]
-        while left:
-            event = 64 * word + np.int64(trailing_zeros(left))
-            left &= left - np.uint64(1)
-            at = hit_at[event]
-            if at & (HITS - 1) == 0:
-                at = new_chunk(w, event, at)
-            hits[at] = rule
-            hit_at[event] = at + 1
-
-
-@inline
-def new_chunk(w, event, at):
-    """Begins another chunk of an event, of which the last ends at `at`, 0 if there is none; where it begins."""
-    chunk = w.chunks[0]
-    w.chunks[0] += 1
-    if at:
-        w.hit_next[(at - 1) // HITS] = chunk
-    else:
-        w.hit_first[event] = chunk
-    return chunk * HITS
+def note_value(b, w, rule, value):
+    """Notes a rule with the events in a value."""
+    make_note_room(w, 1, EVENTS)
+    n = w.state[NOTES]
+    words, members, pool = w.words.ctypes.data, b.members.ctypes.data, w.pool.ctypes.data
+    w.note_start[n + 1] = list_members(words, WORDS * value, WORDS, members, 0, pool, w.note_start[n])
+    w.note_rule[n] = rule
+    w.state[NOTES] = n + 1
 
 
 @inline
@@ -546,50 +658,68 @@ def ask_program(layout, e, b, w, start):
             return left
 
 
-@inline
-def collect_hits(first, count, w, allowed, ends):
-    """Puts the rules of all events into w.found, ascending and each once; how many."""
-    all_allowed = len(allowed) == 0
-    marked, marked_words, few = w.marked, w.marked_words, w.few
-    k = ends[first]
+@kernel
+def take_rules(first, count, w, names, ends, found):
+    """Writes the rules that were noted for `count` events, or the names of these if there are any, of each event
+    ascending, and to `ends` where those of event first + i end, behind ends[first]; how many there are. There is room
+    for all that were noted.
+    """
+    position, pool, note_start, note_rule = w.position, w.pool, w.note_start, w.note_rule
     for event in range(count):
-        end = w.hit_at[event]
-        chunk = w.hit_first[event]
-        hits = 0
-        if end:
-            last = (end - 1) // HITS
-            while chunk != last:
-                hits += HITS
-                chunk = w.hit_next[chunk]
-            hits += end - last * HITS
-        if k + hits > len(w.found):
-            w.found = grown(w.found, k + hits)
-        found, pool, following = w.found, w.hits, w.hit_next
-        chunk = w.hit_first[event]
-        if hits <= FEW:
-            n = 0
-            for i in range(chunk * HITS, chunk * HITS + hits):
-                rule = pool[i]
-                j = n
-                while j > 0 and few[j - 1] > rule:
-                    j -= 1
-                if j > 0 and few[j - 1] == rule:
-                    continue
-                for m in range(n, j, -1):
-                    few[m] = few[m - 1]
-                few[j] = rule
-                n += 1
-            for i in range(n):
-                if all_allowed or allowed[few[i]]:
-                    found[k] = few[i]
+        position[event] = 0
+    for n in range(w.state[NOTES]):
+        if note_rule[n] >= 0:
+            for i in range(note_start[n], note_start[n + 1]):
+                position[pool[i]] += 1
+    notes = order_notes(w)
+    ordered, pool_at = w.ordered, pool.ctypes.data
+    end = 0
+    for event in range(count):
+        many = position[event]
+        position[event] = end
+        end += many
+        ends[first + event + 1] = ends[first] + end
+    for k in range(notes):
+        soon = pool_at + 2 * ordered[min(k + SOON, notes - 1), 1]
+        prefetch(soon)
+        prefetch(soon + 64)
+        rule = ordered[k, 0]
+        name = names[rule] if len(names) else rule
+        for i in range(ordered[k, 1], ordered[k, 2]):
+            at = position[pool[i]]
+            found[at] = name
+            position[pool[i]] = at + 1
+    return end
+
+
+@inline
+def order_notes(w):
+    """Puts the notes of rules in the order of these: rule, where its events begin, and where they end; how many."""
+    if w.state[NOTES] > len(w.ordered):
+        w.ordered = np.zeros((2 * w.state[NOTES], 3), np.int64)
+    ordered, marked, high, one = w.ordered, w.marked, w.marked_words, np.uint64(1)
+    note_start, note_rule, note_next, note_head = w.note_start, w.note_rule, w.note_next, w.note_head
+    for n in range(w.state[NOTES]):
+        rule = np.int64(note_rule[n])
+        if rule >= 0:
+            note_next[n] = note_head[rule] if marked[rule >> 6] >> np.uint64(rule & 63) & one else -1
+            note_head[rule] = n
+            mark(marked, high, rule)
+    k = 0
+    for some in range(len(high)):
+        words = high[some]
+        high[some] = 0
+        while words:
+            word = np.int64(some) * 64 + np.int64(trailing_zeros(words))
+            words &= words - one
+            left = marked[word]
+            marked[word] = 0
+            while left:
+                rule = 64 * word + np.int64(trailing_zeros(left))
+                left &= left - one
+                n = note_head[rule]
+                while n >= 0:
+                    ordered[k, 0], ordered[k, 1], ordered[k, 2] = rule, note_start[n], note_start[n + 1]
                     k += 1
-        else:
-            left = hits
-            while left > 0:
-                for i in range(chunk * HITS, chunk * HITS + min(left, HITS)):
-                    mark(marked, marked_words, np.int64(pool[i]))
-                left -= HITS
-                chunk = following[chunk]
-            k = take_marked(marked, marked_words, allowed, found, k)
-        ends[first + event + 1] = k
+                    n = note_next[n]
     return k

@@ -44,7 +44,7 @@ class Blocks:
         self.times = 0.0, 0.0  # microseconds of an event in blocks, and by the index; by their steps
         self._engine: BatchEngine | None = None
         self._events = 0
-        self._counted = np.zeros(3, np.int64)  # by an engine that is gone
+        self._counted = np.zeros(4, np.int64)  # by an engine that is gone
         self._building = fork_lock(self, "_building", INNER)
 
     def engine(self, segment: Segment, events: EventBuffer) -> BatchEngine | None:
@@ -118,7 +118,7 @@ class Blocks:
     def counters(self) -> I64:
         """Candidates and predicate evaluations."""
         engine = self._engine  # another thread may find that it does not pay
-        rows, evaluations, asked = self._counted if engine is None else engine.counters()
+        rows, evaluations, asked, _ = self._counted if engine is None else engine.counters()
         return np.array([rows + asked, evaluations])
 
     def notes(self) -> dict[str, object]:

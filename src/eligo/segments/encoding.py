@@ -19,7 +19,7 @@ from eligo.errors import EventError
 
 Events: TypeAlias = TableEvents | JsonEvents | list[Any]
 
-_SLICE = 4096  # events at a time: their entries stay in the cache
+_SLICE = 16_384  # events at a time
 _BLOCK = 1024  # of which fewer are not worth a thread
 
 

@@ -42,7 +42,7 @@ _FEWER: Final = 0.75  # of the time of a kind before it: worth another one. Made
 _COSTS: Final = {"propagation": (4.0, 4.0, 6.0), "pst-hash": (6.0, 8.0, 2.0), "scan": (4.0, 2.5, 2.5)}
 _BATCH_COSTS: Final = {"propagation": (2.0, 4.0, 5.0), "pst-hash": (2.0, 6.0, 3.0), "scan": (2.0, 2.5, 2.5)}  # of many
 _TREE_COST: Final = 10.0  # of a thousand candidates, where they are leaves of trees
-_BLOCKS_COSTS: Final = (2.0, 30.0, 20.0, 120.0, 4.0)  # of an event; of a thousand of what `blocks_time` is given
+_BLOCKS_COSTS: Final = (2.0, 10.0, 12.0, 120.0, 2.0, 7.0)  # of an event; of a thousand of what `blocks_time` is given
 _ORDER: Final = (KINDS.index("pst-hash"), KINDS.index("propagation"), KINDS.index("scan"))
 _FIELDS: Final = ("index", "candidates", "evaluations", "microseconds", "bytes")
 
@@ -125,7 +125,7 @@ def batch_time(segment: Segment, events: EventBuffer) -> float:
 
 
 def blocks_time(figures: F64) -> float:
-    """The same for blocks of events: of an event the rows, evaluations, rows asked by trees, and matches."""
+    """The same for blocks of events: of an event the rows, evaluations, rows asked by trees, slots, and matches."""
     return _BLOCKS_COSTS[0] + float(figures @ np.array(_BLOCKS_COSTS[1:])) / 1000
 
 

@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eligo.arrow import arrow_of
+from eligo.arrow import arrow_of, room
 from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed, permuted_slices
 from eligo.compile.strings import fill_slots, find_bytes, slots_for
 from eligo.forking import cached_property
@@ -114,6 +114,12 @@ class RuleTable:
             raw = np.frombuffer(rule.encode(), np.uint8)
             return int(find_bytes(self.id_data, self.id_offsets, self.id_offsets[1:], self.slots, raw, 0, len(raw)))
         return int(find_integer(self.ids, self.slots, rule)) if len(self.ids) else -1
+
+    def integer_ids(self, rows: I32) -> I64:
+        """The ids of some rows, which are integers."""
+        ids = room(len(rows))
+        take_integers(self.ids, rows, ids)
+        return ids
 
     def rows_of(self, ids: Sequence[RuleId]) -> I32:
         """The rows of ids, all of one type; -1 for those that are not here."""
@@ -432,3 +438,10 @@ def find_integer(ids, slots, wanted):
             return slots[at] - 1
         at = (at + np.uint64(1)) & mask
     return np.int32(-1)
+
+
+@kernel
+def take_integers(ids, rows, taken):
+    """Writes the ids of some rows."""
+    for k in range(len(rows)):
+        taken[k] = ids[rows[k]]

@@ -138,12 +138,14 @@ class Segment:
         encode(encoder, event, buffer)
         return self.match(buffer, 0, allowed)
 
-    def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
-        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending."""
+    def match_batch(self, events: EventBuffer, allowed: U8, *, named: bool = False) -> tuple[I64, I32 | I64]:
+        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending; if `named`
+        the ids of these, which are integers.
+        """
         if self.index.blocks != "never":
             engine = self.blocks.engine(self, events)
             if engine is not None:
-                return engine.match(events, allowed)
+                return engine.match(events, allowed, self.table.ids if named else None)
         scratch = self._scratch()
         counts = np.zeros(events.events + 1, np.int64)
         pieces: list[I32] = []
@@ -162,7 +164,8 @@ class Segment:
                 done += some
             first = stop
         self._scratches.append(scratch)
-        return np.cumsum(counts), np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
+        rows: I32 = np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
+        return np.cumsum(counts), self.table.integer_ids(rows) if named else rows
 
     def counters(self) -> NDArray[np.int64]:
         """Candidates and predicate evaluations of all the searches so far that are not under way."""

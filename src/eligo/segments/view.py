@@ -87,6 +87,12 @@ class SegmentsView(View):
                 ends.append((sequence[0], sequence[-1]))
         return all(one[1] < other[0] for one, other in pairwise(ends))
 
+    @property
+    def _named(self) -> bool:
+        """Whether a batch may be given the ids of rules at once: all are integers, in one segment."""
+        alone = self._alone
+        return isinstance(alone, Segment) and len(alone.table.ids) > 0 and self._screen is None
+
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
         """For every segment the rows to report: the living, with one of the tags."""
         if tags is None:
@@ -240,7 +246,7 @@ class SegmentsView(View):
         for first, part, buffer in encoded_slices(events, self.encoder):
             if inspect is not None:
                 inspect(buffer)
-            found = self._matches(first, part, buffer, allowed)
+            found = self._matches(first, part, buffer, allowed, named=self._named)
             if not found:
                 continue
             number, rules = found[0].numbers, found[0].ids()
@@ -278,45 +284,53 @@ class SegmentsView(View):
             rules = pa.concat_arrays([part.ids() for part in found]).take(arrow_of(order))
             yield number[order], rules, weight[order], sequence[order]
 
-    def _matches(self, first: int, events: Any, buffer: EventBuffer, allowed: tuple[U8, ...]) -> list[_Found]:
+    def _matches(
+        self, first: int, events: Any, buffer: EventBuffer, allowed: tuple[U8, ...], *, named: bool = False
+    ) -> list[_Found]:
         """What some events, in a buffer already, match in each segment with a match; the number of the first of them is
-        `first`.
+        `first`. `named`: nothing but the ids of rules will be asked for.
         """
         found = []
         if self._screen is not None:
             self._screen.begin(first, as_given(events))
         for segment, mask in zip(self.segments, allowed, strict=True):
-            ends, rows = segment.match_batch(buffer, mask)
+            if named and isinstance(segment, Segment):
+                ends, rows = segment.match_batch(buffer, mask, named=True)
+            else:
+                ends, rows = segment.match_batch(buffer, mask)
             if len(rows):
                 numbers = room(len(rows))
                 write_numbers(ends, first, numbers)
                 if self._screen is not None and (joins := segment.table.joins) is not None:
                     kept = screened(self._screen, joins[0][rows], joins[1].__getitem__, numbers)
                     numbers, rows = numbers[kept], rows[kept]
-                found.append(_Found(segment.table, numbers, rows))
+                found.append(_Found(segment.table, numbers, rows, named))
         return found
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Matches of one segment: the number of the event, ascending, and the row of the rule."""
+    """Matches of one segment: the number of the event, ascending, and the row of the rule, or its id if `named`."""
 
     table: RuleTable | LiveTable
     numbers: I64
-    rows: I32
+    rows: NDArray[Any]
+    named: bool
 
     def ids(self) -> pa.Array:
+        if self.named:
+            return arrow_of(self.rows)
         if isinstance(self.table, RuleTable) and len(self.table.ids):
-            ids = room(len(self.rows))
-            take_integers(self.table.ids, self.rows, ids)
-            return arrow_of(ids)
+            return arrow_of(self.table.integer_ids(self.rows))
         return self.table.id_array().take(arrow_of(self.rows))
 
     def sequence(self) -> I64:
-        return self.table.sequence[self.rows]
+        sequence: I64 = self.table.sequence[self.rows]
+        return sequence
 
     def weight(self) -> F64:
-        return self.table.weight[self.rows]
+        weight: F64 = self.table.weight[self.rows]
+        return weight
 
 
 @kernel
@@ -325,13 +339,6 @@ def write_numbers(ends, first, numbers):
     for event in range(len(ends) - 1):
         for k in range(ends[event], ends[event + 1]):
             numbers[k] = first + event
-
-
-@kernel
-def take_integers(ids, rows, taken):
-    """Writes the ids of some rows."""
-    for k in range(len(rows)):
-        taken[k] = ids[rows[k]]
 
 
 def _screened(screen: Screen, table: RuleTable | LiveTable, rows: I32, event: int) -> I32:
