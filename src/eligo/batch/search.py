@@ -13,7 +13,7 @@ of all events; so is what rows open that is no rule.
     w.words    room for bits: SOURCE, ROW, … and behind them two for each tree of a program under way
     queue      rows on their way: their bits, of a whole block or of the window that begins at word queue_from[i]
     note n     rule note_rule[n], or row ~note_rule[n] which opens other things, is satisfied by the events
-               pool[note_start[n] … [n + 1]]. It has a note for each block, and an event is in one of them at most
+               pool[note_begin[n] … note_end[n]]. It has a note for each block, and an event is in one of them at most
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ from eligo.jit import handle, inline, kernel, trailing_zeros
 SOURCE, ROW, VALUE, SOME, OUTSIDE, RESULT, EVERY, FRAMES = 0, 1, 2, 3, 4, 5, 6, 7  # in w.words
 QUEUE = 128
 AHEAD = 256  # items that are fetched before they are needed
-# In w.state: notes, parts seen, rows in the queue, words of each, whether a block is for one attribute.
-NOTES, SEEN, QUEUED, WIDTH, APART = 0, 1, 2, 3, 4
+# In w.state: notes, events in the pool, events in notes of rules, parts seen, rows in the queue, words of each of
+# these, whether a block is for one attribute.
+NOTES, POOLED, NOTED, SEEN, QUEUED, WIDTH, APART = 0, 1, 2, 3, 4, 5, 6
 SOON = 8  # notes that are fetched before they are needed
 
 UNKNOWN, OPENED, KNOWN = 0, 1, 2  # states of a part
@@ -67,9 +68,9 @@ COSTS = (80, 55, 2, 8, 4)
 make_batch_scratch = handle(
     "BatchScratchHandle",
     (
-        "words", "frames", "part_bits", "part_state", "parts_seen", "part_marks", "pool", "note_start", "note_rule",
-        "note_next", "note_head", "ordered", "position", "state", "marked", "marked_words", "counters", "apart",
-        "costs", "queue", "queue_row", "queue_at", "queue_from", "done", "done_row", "done_from",
+        "words", "frames", "part_bits", "part_state", "parts_seen", "part_marks", "pool", "note_rule", "note_begin",
+        "note_end", "note_next", "note_head", "ordered", "position", "state", "marked", "marked_words", "counters",
+        "apart", "costs", "queue", "queue_row", "queue_at", "queue_from", "done", "done_row", "done_from",
     ),
 )  # fmt: skip
 
@@ -88,13 +89,14 @@ def new_scratch(layout: Arrays, counters: I64) -> Any:
         np.zeros(parts, np.int32),
         np.zeros((parts + 63) // 64, np.uint64),
         np.zeros(4 * EVENTS, np.uint16),
-        np.zeros(1025, np.int64),
         np.zeros(1024, np.int32),
+        np.zeros(1024, np.int64),
+        np.zeros(1024, np.int64),
         np.zeros(1024, np.int32),
         np.zeros(rules, np.int32),
         np.zeros((1024, 3), np.int64),
         np.zeros(GATHERED, np.int64),
-        np.zeros(5, np.int64),
+        np.zeros(7, np.int64),
         np.zeros((rules + 63) // 64, np.uint64),
         np.zeros((rules + 4095) // 4096, np.uint64),
         counters,
@@ -116,8 +118,7 @@ def match_events(layout, e, first, count, g, b, w, allowed):
     a byte for each rule, 0 for those to leave out, or none.
     """
     gather_events(layout.spaces, e, first, count, g)
-    w.state[NOTES] = 0
-    w.state[QUEUED] = 0
+    w.state[NOTES] = w.state[POOLED] = w.state[NOTED] = w.state[QUEUED] = 0
     left = choose_apart(layout, count, g, w)
     w.state[APART] = 1
     for i in range(g.found[0]):
@@ -132,7 +133,7 @@ def match_events(layout, e, first, count, g, b, w, allowed):
             match_block(layout, e, b, w, allowed)
     for i in range(g.found[0]):
         w.apart[g.attributes[i]] = 0
-    return w.note_start[w.state[NOTES]]
+    return w.state[NOTED]
 
 
 @inline
@@ -189,9 +190,9 @@ def match_block(layout, e, b, w, allowed):
         for n in range(apart):
             if w.note_rule[n] < 0:
                 copy_bits(planes, NOBODY, words, ROW)
-                for i in range(w.note_start[n], w.note_start[n + 1]):
+                for i in range(w.note_begin[n], w.note_end[n]):
                     w.words[WORDS * ROW + (w.pool[i] >> 6)] |= np.uint64(1) << np.uint64(w.pool[i] & 63)
-                open_units(layout, e, b, w, ~w.note_rule[n], allowed)
+                open_units(layout, e, b, w, ~w.note_rule[n], False, allowed)
         match_parts(layout, e, b, w, allowed)
 
 
@@ -356,49 +357,56 @@ def matching(width: int, copy: Any, between: Any, listed: Any) -> tuple[Any, Any
 
 @inline
 def open_done(layout, e, b, w, finished, width, allowed):
-    """Opens what rows open, of which `done` has the events."""
-    opens, opened, program = layout.opens, layout.opened, layout.program
+    """Opens what rows open, of which `done` has the events: notes rules and, in a block for one attribute, rows that
+    open other things.
+    """
+    opens, opened, program, apart = layout.opens, layout.opened, layout.program, w.state[APART]
     done, members, done_row, done_from = w.done.ctypes.data, b.members.ctypes.data, w.done_row, w.done_from
-    make_note_room(w, finished, 64 * width)
-    note_start, note_rule, pool = w.note_start, w.note_rule, w.pool.ctypes.data
-    n = w.state[NOTES]
+    make_note_room(w, finished, 64 * width * finished)
+    note_rule, note_begin, note_end, pool = w.note_rule, w.note_begin, w.note_end, w.pool.ctypes.data
+    n, end = w.state[NOTES], w.state[POOLED]
     others = False
     for j in range(finished):
         row = done_row[j]
-        k = opens[row]
-        rule = opened[k]
-        if opens[row + 1] != k + 1 or program[k] >= 0 or rule < 0:
-            others = True
-            if not w.state[APART]:
-                continue
-            rule = ~row
-        elif len(allowed) and not allowed[rule]:
-            continue
-        note_start[n + 1] = list_members(done, width * j, width, members, done_from[j], pool, note_start[n])
-        note_rule[n] = rule
-        n += 1
-    w.state[NOTES] = n
-    if others and not w.state[APART]:
+        begin, more = end, False
+        if n + opens[row + 1] - opens[row] >= len(note_rule):  # equal rules are one row
+            w.state[NOTES], w.state[POOLED] = n, end
+            make_note_room(w, opens[row + 1] - opens[row] + finished, 64 * width * finished)
+            note_rule, note_begin, note_end, pool = w.note_rule, w.note_begin, w.note_end, w.pool.ctypes.data
+        for k in range(opens[row], opens[row + 1]):
+            rule = opened[k]
+            if program[k] >= 0 or rule < 0:
+                more = True
+            elif len(allowed) == 0 or allowed[rule]:
+                if end == begin:
+                    end = list_members(done, width * j, width, members, done_from[j], pool, end)
+                note_rule[n], note_begin[n], note_end[n] = rule, begin, end
+                w.state[NOTED] += end - begin
+                n += 1
+        if more and apart:
+            if end == begin:
+                end = list_members(done, width * j, width, members, done_from[j], pool, end)
+            note_rule[n], note_begin[n], note_end[n] = ~row, begin, end
+            n += 1
+        others |= more
+    w.state[NOTES], w.state[POOLED] = n, end
+    if others and not apart:
         for j in range(finished):
-            row = done_row[j]
-            k = opens[row]
-            if opens[row + 1] != k + 1 or program[k] >= 0 or opened[k] < 0:
-                copy_bits(b.planes.ctypes.data, NOBODY, w.words.ctypes.data, ROW)
-                for word in range(width):
-                    w.words[WORDS * ROW + done_from[j] + word] = w.done[width * j + word]
-                open_units(layout, e, b, w, row, allowed)
+            copy_bits(b.planes.ctypes.data, NOBODY, w.words.ctypes.data, ROW)
+            for word in range(width):
+                w.words[WORDS * ROW + done_from[j] + word] = w.done[width * j + word]
+            open_units(layout, e, b, w, done_row[j], False, allowed)
 
 
 @inline
 def make_note_room(w, notes, events):
-    """Makes room for so many more notes of so many events each."""
-    n = w.state[NOTES]
-    if n + notes + 1 > len(w.note_start):
-        w.note_start = grown(w.note_start, n + notes + 1)
-        w.note_rule = grown(w.note_rule, len(w.note_start))
-        w.note_next = grown(w.note_next, len(w.note_start))
-    if w.note_start[n] + notes * events + 4 > len(w.pool):
-        w.pool = grown(w.pool, w.note_start[n] + notes * events + 4)
+    """Makes room for so many more notes, of so many more events together."""
+    if w.state[NOTES] + notes + 1 > len(w.note_rule):
+        w.note_rule = grown(w.note_rule, w.state[NOTES] + notes + 1)
+        w.note_begin = grown(w.note_begin, len(w.note_rule))
+        w.note_end = grown(w.note_end, len(w.note_rule))
+        w.note_next = grown(w.note_next, len(w.note_rule))
+    w.pool = grown(w.pool, w.state[POOLED] + events + 4)
 
 
 match_rows, match_queue = matching(WORDS, copy_bits, and_between, and_listed)
@@ -406,10 +414,14 @@ match_few_rows, match_few_queue = matching(FEW, copy_few, and_few_between, and_f
 
 
 @inline
-def open_units(layout, e, b, w, gate, allowed):
-    """Notes the events in ROW for all units that a gate opens."""
+def open_units(layout, e, b, w, gate, rules, allowed):
+    """Notes the events in ROW for the units that a gate opens; without `rules` not for rules with nothing beside the
+    gate, which have been noted.
+    """
     for k in range(layout.opens[gate], layout.opens[gate + 1]):
         value = ROW
+        if layout.program[k] < 0 and layout.opened[k] >= 0 and not rules:
+            continue
         if layout.program[k] >= 0:
             if not ask_program(layout, e, b, w, layout.program[k]):
                 continue
@@ -457,7 +469,7 @@ def match_parts(layout, e, b, w, allowed):
             part = 64 * word + np.int64(bit)
             w.part_state[part] = KNOWN
             if copy_bits(bits, part, words, ROW):
-                open_units(layout, e, b, w, rows + part, allowed)
+                open_units(layout, e, b, w, rows + part, True, allowed)
     for i in range(w.state[SEEN]):
         part = w.parts_seen[i]
         w.part_state[part] = UNKNOWN
@@ -469,11 +481,12 @@ def match_parts(layout, e, b, w, allowed):
 def note_value(b, w, rule, value):
     """Notes a rule with the events in a value."""
     make_note_room(w, 1, EVENTS)
-    n = w.state[NOTES]
+    n, begin = w.state[NOTES], w.state[POOLED]
     words, members, pool = w.words.ctypes.data, b.members.ctypes.data, w.pool.ctypes.data
-    w.note_start[n + 1] = list_members(words, WORDS * value, WORDS, members, 0, pool, w.note_start[n])
-    w.note_rule[n] = rule
-    w.state[NOTES] = n + 1
+    end = list_members(words, WORDS * value, WORDS, members, 0, pool, begin)
+    w.note_rule[n], w.note_begin[n], w.note_end[n] = rule, begin, end
+    w.state[NOTES], w.state[POOLED] = n + 1, end
+    w.state[NOTED] += end - begin
 
 
 @inline
@@ -664,12 +677,12 @@ def take_rules(first, count, w, names, ends, found):
     ascending, and to `ends` where those of event first + i end, behind ends[first]; how many there are. There is room
     for all that were noted.
     """
-    position, pool, note_start, note_rule = w.position, w.pool, w.note_start, w.note_rule
+    position, pool, note_rule, note_begin, note_end = w.position, w.pool, w.note_rule, w.note_begin, w.note_end
     for event in range(count):
         position[event] = 0
     for n in range(w.state[NOTES]):
         if note_rule[n] >= 0:
-            for i in range(note_start[n], note_start[n + 1]):
+            for i in range(note_begin[n], note_end[n]):
                 position[pool[i]] += 1
     notes = order_notes(w)
     ordered, pool_at = w.ordered, pool.ctypes.data
@@ -698,7 +711,8 @@ def order_notes(w):
     if w.state[NOTES] > len(w.ordered):
         w.ordered = np.zeros((2 * w.state[NOTES], 3), np.int64)
     ordered, marked, high, one = w.ordered, w.marked, w.marked_words, np.uint64(1)
-    note_start, note_rule, note_next, note_head = w.note_start, w.note_rule, w.note_next, w.note_head
+    note_rule, note_begin, note_end, note_next = w.note_rule, w.note_begin, w.note_end, w.note_next
+    note_head = w.note_head
     for n in range(w.state[NOTES]):
         rule = np.int64(note_rule[n])
         if rule >= 0:
@@ -719,7 +733,7 @@ def order_notes(w):
                 left &= left - one
                 n = note_head[rule]
                 while n >= 0:
-                    ordered[k, 0], ordered[k, 1], ordered[k, 2] = rule, note_start[n], note_start[n + 1]
+                    ordered[k, 0], ordered[k, 1], ordered[k, 2] = rule, note_begin[n], note_end[n]
                     k += 1
                     n = note_next[n]
     return k

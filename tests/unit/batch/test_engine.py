@@ -12,6 +12,7 @@ import pytest
 
 import eligo
 from eligo import Between, OneOf
+from eligo.batch import engine, search
 from eligo.batch.words import EVENTS
 from eligo.segments import blocks
 
@@ -82,6 +83,57 @@ def test_batches_of_every_size(absent: Any, evaluator: str) -> None:
     best = m.top_batch(events[:200], 3)
     rows = list(zip(*(best[name].to_pylist() for name in ("event", "rule", "weight")), strict=True))
     assert rows == [(i, *pair) for i, one in enumerate(events[:200]) for pair in m.top(one, 3)]
+
+
+@pytest.mark.parametrize("trees", [0.0, 0.1])
+@pytest.mark.parametrize("costs", [(10**6, 1, 0, 0, 0), (0, 1, 1, 1, 1), search.COSTS], ids=["apart", "never", "own"])
+@pytest.mark.parametrize("at_once", [1, 1 << 26])
+def test_attributes_searched_apart_or_together(
+    monkeypatch: pytest.MonkeyPatch, trees: float, costs: tuple[int, ...], at_once: int
+) -> None:
+    monkeypatch.setattr(search, "COSTS", costs)
+    monkeypatch.setattr(engine, "_MATCHES", at_once)
+    r = random.Random(6)
+
+    def predicate() -> str:
+        name, value = f"a{r.randrange(40)}", r.randrange(9)
+        return r.choice(
+            [
+                *[f"{name} = {value}"] * 3,
+                f"{name} >= {value}",
+                f"{name} between {value} and {value + 2}",
+                f"{name} in ({value}, {r.randrange(9)}, {r.randrange(9)})",
+                f"s{r.randrange(4)} like '%{r.choice('xyz')}%'",
+                f"{name} != {value}",
+                f"tags contains any ('t{r.randrange(5)}')",
+            ]
+        )
+
+    def text() -> str:
+        if r.random() < trees:
+            return f"({predicate()} or {predicate()}) and {predicate()} or {predicate()} and {predicate()}"
+        return " and ".join(predicate() for _ in range(r.randint(1, 3)))
+
+    m, other = eligo.Matcher("bitmap"), eligo.Matcher("scan")
+    for one in (m, other):
+        r.seed(7)
+        one.add_many((3 * i, text()) for i in range(2000))
+    events = []
+    for _ in range(2 * EVENTS + 100):
+        made: dict[str, Any] = {f"a{i}": r.randrange(10) for i in r.sample(range(40), r.randrange(12))}
+        made |= {f"s{i}": "".join(r.choices("xyzw", k=3)) for i in range(4) if r.random() < 0.3}
+        if r.random() < 0.3:
+            made["tags"] = [f"t{r.randrange(5)}" for _ in range(r.randrange(3))]
+        made["a7"] = r.choice([1, 2, Between(2, 5)]) if len(events) > EVENTS else 3
+        events.append(made)
+    expected = other.match_batch(events)
+    assert expected.num_rows > 40_000
+    assert m.match_batch(events).equals(expected)
+    for size in (1, 64, EVENTS, EVENTS + 1):
+        assert pairs(m.match_batch(events[:size])) == [pair for pair in pairs(expected) if pair[0] < size]
+    gone = r.sample(range(0, 6000, 3), 500)
+    m.remove_many(gone)
+    assert pairs(m.match_batch(events)) == [pair for pair in pairs(expected) if pair[1] not in set(gone)]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
