@@ -19,7 +19,8 @@ from eligo.errors import EventError
 
 Events: TypeAlias = TableEvents | JsonEvents | list[Any]
 
-_SLICE = 16_384  # events at a time
+_SLICE = 16_384  # events at a time, of a table or of JSON
+_READ = 4096  # and of those that an iterator gives
 _BLOCK = 1024  # of which fewer are not worth a thread
 
 
@@ -36,7 +37,7 @@ def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, Events,
     if isinstance(events, Encoded):
         yield 0, events.events, events.buffer
         return
-    buffer = EventBuffer(_SLICE, 16 * _SLICE)
+    buffer = EventBuffer(_READ, 16 * _READ)
     for first, part in slices(events):
         yield first, part, encoded(part, encoder, first, buffer)
 
@@ -54,7 +55,7 @@ def slices(events: Any, threads: int = 1, pairs: str | None = None) -> Iterator[
         return
     left = iter(found)
     first = 0
-    while part := list(islice(left, _SLICE)):
+    while part := list(islice(left, _READ)):
         yield first, part
         first += len(part)
 

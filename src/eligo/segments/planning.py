@@ -40,7 +40,12 @@ _FEWER: Final = 0.75  # of the time of a kind before it: worth another one. Made
 # makes propagation look better than it is.
 # Microseconds: of every event, of a thousand candidates, of a thousand evaluations.
 _COSTS: Final = {"propagation": (4.0, 4.0, 6.0), "pst-hash": (6.0, 8.0, 2.0), "scan": (4.0, 2.5, 2.5)}
-_BATCH_COSTS: Final = {"propagation": (2.0, 4.0, 5.0), "pst-hash": (2.0, 6.0, 3.0), "scan": (2.0, 2.5, 2.5)}  # of many
+# The same of one of many events, and of a thousand of its values.
+_BATCH_COSTS: Final = {
+    "propagation": (2.0, 4.0, 5.0, 0.0),
+    "pst-hash": (2.0, 6.0, 3.0, 250.0),
+    "scan": (2.0, 2.5, 2.5, 0.0),
+}
 _TREE_COST: Final = 10.0  # of a thousand candidates, where they are leaves of trees
 _BLOCKS_COSTS: Final = (2.0, 10.0, 12.0, 120.0, 2.0, 7.0)  # of an event; of a thousand of what `blocks_time` is given
 _ORDER: Final = (KINDS.index("pst-hash"), KINDS.index("propagation"), KINDS.index("scan"))
@@ -119,9 +124,10 @@ def batch_time(segment: Segment, events: EventBuffer) -> float:
     for event in range(many):
         segment.index.search(events, event, scratch)
     candidates, evaluations = (scratch.counters[:2] / max(1, many)).tolist()
-    always, candidate, evaluation = _BATCH_COSTS[KINDS[segment.facts.plan.kind]]
-    candidate += 0.0 if segment.facts.counts[3] else _TREE_COST
-    return always + (candidate * float(candidates) + evaluation * float(evaluations)) / 1000
+    always, *costs = _BATCH_COSTS[KINDS[segment.facts.plan.kind]]
+    costs[0] += 0.0 if segment.facts.counts[3] else _TREE_COST
+    steps = candidates, evaluations, events.count / max(1, events.events)
+    return always + float(np.dot(costs, steps)) / 1000
 
 
 def blocks_time(figures: F64) -> float:
