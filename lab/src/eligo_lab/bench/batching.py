@@ -191,7 +191,8 @@ def batched(experiment: dict[str, Any]) -> Any:
     for point in points:
         times = {name: figures["match_ns"]["quiet"] for name, figures in point["contenders"].items()}
         shown = (duration(times[name]) if name in times else "" for name in names)
-        rows.append((point["label"], f"{point['rules']:,}", f"{point['matches']:,.1f}", *shown))
+        size = f"{point['rules']:,}", f"{point['events']:,}", f"{point['matches']:,.1f}"
+        rows.append((point["label"], *size, *shown))
         batch, one = (min(some, key=times.__getitem__) for some in (FIXED, [ONE["shared"], ONE[HASH]]))
         beside = (batch, times[batch] / times[AUTO]), (one, times[one] / times[ONE[AUTO]])
         ratios.append(
@@ -204,7 +205,7 @@ def batched(experiment: dict[str, Any]) -> Any:
             (point["label"], f"{floor['values']:,.0f}", f"{floor['predicates']:.1f}", f"{floor['read']:,.0f}",
              f"{floor['written']:,.0f}", duration(least), duration(times[AUTO]), digits(times[AUTO] / least))
         )  # fmt: skip
-    table: Table = ("time of an event", ("case", "rules", "matches an event", *names), rows)
+    table: Table = ("time of an event", ("case", "rules", "events", "matches an event", *names), rows)
     yield table
     yield (
         "auto beside the best fixed choice; more than 1: faster",
