@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 from eligo.arguments import whole_number
@@ -22,17 +23,20 @@ def thread_count(threads: int | None) -> int:
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
-    """work(item) for each item, in the order of the items, of which this thread takes few in advance.
+    """work(item) for each item, in the order of the items, of which this thread takes few in advance; the work of a single
+    one it does itself.
 
     What the work raises is raised where its result would come; what was begun is waited for.
     """
-    if threads == 1:
-        yield from map(work, items)
+    items = iter(items)
+    some = list(islice(items, 1 if threads == 1 else 2))
+    if len(some) < 2:
+        yield from map(work, chain(some, items))
         return
     waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads, "eligo-batch") as pool:
         try:
-            for item in items:
+            for item in chain(some, items):
                 waiting.append(pool.submit(work, item))
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
