@@ -23,8 +23,8 @@ def thread_count(threads: int | None) -> int:
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
-    """work(item) for each item, in the order of the items, of which this thread takes few in advance; the work of a single
-    one it does itself.
+    """work(item) for each item, in the order of the items, of which this thread takes few in advance. The work of one
+    that is alone it does itself.
 
     What the work raises is raised where its result would come; what was begun is waited for.
     """
