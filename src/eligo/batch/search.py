@@ -45,7 +45,7 @@ from eligo.batch.words import (
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays, grown
 from eligo.compile.predicates import holds
-from eligo.evaluate.straight import mark
+from eligo.evaluate.straight import mark, take_marked
 from eligo.jit import handle, inline, kernel, trailing_zeros
 
 SOURCE, ROW, VALUE, SOME, OUTSIDE, RESULT, EVERY, FRAMES = 0, 1, 2, 3, 4, 5, 6, 7  # in w.words
@@ -70,8 +70,9 @@ make_batch_scratch = handle(
     "BatchScratchHandle",
     (
         "words", "frames", "part_bits", "part_state", "parts_seen", "part_marks", "pool", "note_rule", "note_begin",
-        "note_end", "note_next", "note_head", "ordered", "position", "state", "marked", "marked_words", "counters",
-        "apart", "costs", "queue", "queue_row", "queue_at", "queue_from", "done", "done_row", "done_from",
+        "note_end", "note_next", "note_head", "noted", "all_allowed", "ordered", "position", "state", "marked",
+        "marked_words", "counters", "apart", "costs", "queue", "queue_row", "queue_at", "queue_from", "done",
+        "done_row", "done_from",
     ),
 )  # fmt: skip
 
@@ -95,6 +96,8 @@ def new_scratch(layout: Arrays, counters: I64) -> Any:
         np.zeros(1024, np.int64),
         np.zeros(1024, np.int32),
         np.zeros(rules, np.int32),
+        np.zeros(1024, np.int32),
+        np.zeros(0, np.uint8),
         np.zeros((1024, 3), np.int64),
         np.zeros(GATHERED, np.int64),
         np.zeros(7, np.int64),
@@ -721,21 +724,12 @@ def order_notes(w):
             note_next[n] = note_head[rule] if marked[rule >> 6] >> np.uint64(rule & 63) & one else -1
             note_head[rule] = n
             mark(marked, high, rule)
-    k = 0
-    for some in range(len(high)):
-        words = high[some]
-        high[some] = 0
-        while words:
-            word = np.int64(some) * 64 + np.int64(trailing_zeros(words))
-            words &= words - one
-            left = marked[word]
-            marked[word] = 0
-            while left:
-                rule = 64 * word + np.int64(trailing_zeros(left))
-                left &= left - one
-                n = note_head[rule]
-                while n >= 0:
-                    ordered[k, 0], ordered[k, 1], ordered[k, 2] = rule, note_begin[n], note_end[n]
-                    k += 1
-                    n = note_next[n]
+    w.noted = grown(w.noted, w.state[NOTES] + 64)
+    noted, k = w.noted, 0
+    for i in range(take_marked(marked, high, w.all_allowed, noted, 0)):
+        n = note_head[noted[i]]
+        while n >= 0:
+            ordered[k, 0], ordered[k, 1], ordered[k, 2] = noted[i], note_begin[n], note_end[n]
+            k += 1
+            n = note_next[n]
     return k

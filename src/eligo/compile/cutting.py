@@ -2,82 +2,86 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.compiled import mixed
-from eligo.jit import kernel
+from eligo.jit import inline, kernel
+
+
+def sorting(goes_first: Any) -> Any:
+    """Returns what sorts numbers and keeps the order of those that are alike; goes_first(keys, a, b): whether a may
+    stand before b. It is a merge sort, which compares least.
+    """
+
+    @inline
+    def sort(source, keys):
+        n = len(source)
+        target = np.empty(n, np.int64)
+        width = 1
+        while width < n:
+            for start in range(0, n, 2 * width):
+                middle = min(start + width, n)
+                stop = min(start + 2 * width, n)
+                i, j = start, middle
+                for k in range(start, stop):
+                    if j >= stop or (i < middle and goes_first(keys, source[i], source[j])):
+                        target[k] = source[i]
+                        i += 1
+                    else:
+                        target[k] = source[j]
+                        j += 1
+            source, target = target, source
+            width *= 2
+        return source
+
+    return sort
+
+
+@inline
+def string_goes_first(keys, one, other):
+    data, begin, end = keys
+    a, a_end = begin[one], end[one]
+    b, b_end = begin[other], end[other]
+    while a < a_end and b < b_end and data[a] == data[b]:
+        a += 1
+        b += 1
+    return a == a_end or (b < b_end and data[a] < data[b])
+
+
+@inline
+def cut_goes_first(keys, a, b):
+    attribute, kind, rank, key2 = keys
+    if attribute[a] != attribute[b]:
+        return attribute[a] < attribute[b]
+    if kind[a] != kind[b]:
+        return kind[a] < kind[b]
+    if rank[a] != rank[b]:
+        return rank[a] < rank[b]
+    return key2[a] <= key2[b]
+
+
+sort_strings, sort_cuts = sorting(string_goes_first), sorting(cut_goes_first)
 
 
 @kernel
 def sorted_strings(data, begin, end, numbers):
-    """The string numbers in the order of their strings: merge sort, which compares least."""
-    n = len(numbers)
-    source = numbers.astype(np.int64)
-    target = np.empty(n, np.int64)
-    width = 1
-    while width < n:
-        for start in range(0, n, 2 * width):
-            middle = min(start + width, n)
-            stop = min(start + 2 * width, n)
-            i, j = start, middle
-            for k in range(start, stop):
-                take_left = j >= stop
-                if not take_left and i < middle:
-                    a, a_end = begin[source[i]], end[source[i]]
-                    b, b_end = begin[source[j]], end[source[j]]
-                    while a < a_end and b < b_end and data[a] == data[b]:
-                        a += 1
-                        b += 1
-                    take_left = a == a_end or (b < b_end and data[a] < data[b])
-                if take_left:
-                    target[k] = source[i]
-                    i += 1
-                else:
-                    target[k] = source[j]
-                    j += 1
-        source, target = target, source
-        width *= 2
-    return source
+    """The string numbers in the order of their strings."""
+    return sort_strings(numbers.astype(np.int64), (data, begin, end))
 
 
 @kernel
 def sorted_cuts(attribute, kind, rank, key2):
-    """The cuts that have a key, by attribute, kind of value, and place: merge sort, which compares least."""
+    """The cuts that have a key, by attribute, kind of value, and place."""
     n = 0
     source = np.empty(len(kind), np.int64)
     for i in range(len(kind)):
         if kind[i] & 3:
             source[n] = i
             n += 1
-    target = np.empty(n, np.int64)
-    width = 1
-    while width < n:
-        for start in range(0, n, 2 * width):
-            middle = min(start + width, n)
-            stop = min(start + 2 * width, n)
-            i, j = start, middle
-            for k in range(start, stop):
-                left = j >= stop
-                if not left and i < middle:
-                    a, b = source[i], source[j]
-                    if attribute[a] != attribute[b]:
-                        left = attribute[a] < attribute[b]
-                    elif kind[a] != kind[b]:
-                        left = kind[a] < kind[b]
-                    elif rank[a] != rank[b]:
-                        left = rank[a] < rank[b]
-                    else:
-                        left = key2[a] <= key2[b]
-                if left:
-                    target[k] = source[i]
-                    i += 1
-                else:
-                    target[k] = source[j]
-                    j += 1
-        source, target = target, source
-        width *= 2
-    return source[:n]
+    return sort_cuts(source[:n], (attribute, kind, rank, key2))
 
 
 @kernel
