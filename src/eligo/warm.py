@@ -7,6 +7,7 @@ process compiles and the others wait.
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -179,6 +180,7 @@ def _serve(given: Iterable[str]) -> None:
     """Run the tasks that come line by line; say each kernel that is compiled, and at the end which were needed."""
     from eligo.kernels import finding
 
+    gc.disable()  # in this process that does nothing else: compiling makes many objects and hardly any garbage
     finding.progress.told = lambda kernel, seconds: print(_COMPILED, kernel, seconds, sep="\t", flush=True)
     for line in given:
         _run(line.strip())

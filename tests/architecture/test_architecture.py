@@ -17,7 +17,7 @@ LAB = SOURCE.parents[1] / "lab" / "src" / "eligo_lab"
 
 # A room imports from the rooms before it, never from those behind. `eligo` itself, which is Matcher and open, is a room too.
 ORDER = [
-    "errors", "arguments", "collector", "forking", "interrupts", "kernels", "jit", "arrow", "registry", "options", "language",
+    "errors", "arguments", "forking", "interrupts", "kernels", "jit", "arrow", "registry", "options", "language",
     "threads", "explain", "compile", "index", "evaluate", "batch", "rule", "rule_changes", "segments", "stats", "reading", "bulk",
     "loading", "engine",
     "store", "documents",
@@ -73,7 +73,16 @@ def untyped(node: ast.AST, compiled: bool) -> list[str]:
 
 def test_only_kernels_have_no_types() -> None:
     """`searching`, `copying` and their like make kernels of a function within them; those are named here."""
-    made = {"search_events", "search_many", "copy_rows", "complete_one", "complete_batch", "match_rows", "match_queue", "sort"}
+    made = {
+        "search_events",
+        "search_many",
+        "copy_rows",
+        "complete_one",
+        "complete_batch",
+        "match_rows",
+        "match_queue",
+        "sort",
+    }
     for path in (*SOURCE.rglob("*.py"), *LAB.rglob("*.py")):
         assert set(untyped(ast.parse(path.read_text()), False)) <= made, path
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from eligo.collector import without_collector
 from eligo.interrupts import uninterrupted
 from eligo.kernels import native, store
 from eligo.kernels.meaning import meaning
@@ -51,8 +50,7 @@ def entry_point(kernel: native.Kernel, args: tuple[Any, ...]) -> Any:
             entry = store.find(key, archive_name())  # perhaps another process has compiled it meanwhile
             if entry is None:
                 progress.begin()
-                with without_collector():  # an eighth of the time
-                    entry = native.make_entry(kernel, args, f"eligo.{key}")
+                entry = native.make_entry(kernel, args, f"eligo.{key}")
                 progress.end(kernel.py_func.__qualname__)
                 store.keep(key, entry)
         return native.load_entry(entry, kernel.py_func)

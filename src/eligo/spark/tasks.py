@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of, texts_of
 from eligo.bulk import MANY, Columns, table_columns, text_column
-from eligo.collector import without_collector
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import I64, Arrays, kept_slices
@@ -142,10 +141,9 @@ def read_unit(
     assert context is not None
     reader = _UnitReader(settings, Path(folder), context.partitionId(), id_type)
     try:
-        with without_collector():
-            for batch in batches:
-                reader.read(batch)
-            yield from report(msgspec.json.encode(reader.finish()).decode())
+        for batch in batches:
+            reader.read(batch)
+        yield from report(msgspec.json.encode(reader.finish()).decode())
     except BaseException:
         reader.abort()
         raise
