@@ -714,7 +714,7 @@ def take_rules(first, count, w, names, ends, found):
 def order_notes(w):
     """Puts the notes of rules in the order of these: rule, where its events begin, and where they end; how many."""
     if w.state[NOTES] > len(w.ordered):
-        w.ordered = np.zeros((2 * w.state[NOTES], 3), np.int64)
+        w.ordered = np.zeros((w.state[NOTES] * 5 // 4, 3), np.int64)
     ordered, marked, high, one = w.ordered, w.marked, w.marked_words, np.uint64(1)
     note_rule, note_begin, note_end, note_next = w.note_rule, w.note_begin, w.note_end, w.note_next
     note_head = w.note_head
