@@ -71,7 +71,7 @@ def test_scale_makes_documents_fewer() -> None:
 
 @pytest.mark.parametrize(("form", "impossible"), [("one", 0.0), ("two", 0.0), ("two", 0.9)])
 def test_trying_all_agrees_with_the_reference(form: str, impossible: float) -> None:
-    alerts = draw(300, 60, 10, 3, form, impossible)
+    alerts = draw(120, 60, 10, 3, form, impossible)
     roots = [parse(text) for text in alerts.texts()]
     seen = [as_dict(codes) for codes in alerts.documents.tolist()]
     assert alerts.table().to_pylist() == seen
