@@ -20,6 +20,14 @@ def events(session: Any) -> Any:
     return session.createDataFrame([(1, 2)], "id int, x int")
 
 
+@pytest.fixture(scope="module")
+def written(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Events in files."""
+    folder: Path = tmp_path_factory.mktemp("arguments") / "events"
+    session.createDataFrame([(1, 2)], "id int, x int").write.parquet(str(folder))
+    return folder
+
+
 @pytest.fixture
 def rules(session: Any) -> Any:
     return session.createDataFrame([("r", "x = 2")], "id string, expression string")
@@ -53,7 +61,7 @@ def rules(session: Any) -> Any:
     ],
 )
 def test_match_says_what_is_wrong_with_an_argument(
-    argument: str, value: Any, message: str, session: Any, events: Any, snapshot: Any, tmp_path: Path
+    argument: str, value: Any, message: str, session: Any, events: Any, snapshot: Any, written: Path
 ) -> None:
     from pyspark.sql import functions as f
 
@@ -62,9 +70,8 @@ def test_match_says_what_is_wrong_with_an_argument(
     with pytest.raises(EligoError, match=message):
         spark.match(events, path, **{argument: value})
     if argument != "columns":
-        events.write.mode("overwrite").parquet(str(tmp_path / "events"))
         with pytest.raises(EligoError, match=message):
-            spark.match_files(tmp_path / "events", path, session=session, **{argument: value})
+            spark.match_files(written, path, session=session, **{argument: value})
 
 
 def test_arguments_are_taken_as_a_local_matcher_takes_them(session: Any, events: Any, tmp_path: Path) -> None:
