@@ -1,7 +1,6 @@
 """Lets every test import `strategies`, whichever directory it lies in, and says which tests go to one process.
 
-    "spark"     the tests with the marker, one after another, on the session below; half of the files, and the other half
-                as "spark, too": each has a session
+    "spark"     the tests with the marker, one after another, on the session below
     "cluster"   those that start JVMs of their own: tests/cluster, and what names the group itself
     the others  those of a file together, or those of one index, or one theme, where a file has them for all: what is made
                 once for a file is then made once, and a process loads the kernels of some indexes, not of all
@@ -11,6 +10,7 @@ The first of these take the longest, and so are first.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ if HERE not in sys.path:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    first = {"spark": 0, "spark, too": 1, "cluster": 2}
+    first = {"spark": 0, "cluster": 1}
     ranks = {}
     for item in items:
         marker = item.get_closest_marker("xdist_group")
@@ -39,10 +39,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _group(item: pytest.Item) -> str:
     if item.get_closest_marker("spark"):
-        return "spark" if item.path.stem < "test_o" else "spark, too"
+        return "spark"
     given = getattr(item, "callspec", None) and item.callspec.params  # type: ignore[attr-defined]
     part = (given or {}).get("index", (given or {}).get("theme"))
     return f"{item.path.parent.name}/{item.path.stem}" + (f"/{part}" if isinstance(part, str) else "")
+
+
+def pytest_collection_finish() -> None:
+    """Leaves all that is there before the first test out of garbage collection: modules, and thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
