@@ -61,6 +61,8 @@ def session() -> Iterator[Any]:
         pytest.skip("Spark needs Java 17 or newer, and there is none")
     settings = {
         "spark.driver.memory": "1g",
+        # Plans that adapt while they run cost more than they save here; tests of clusters and spark-submit have them.
+        "spark.sql.adaptive.enabled": "false",
         # Spark's own daemon, with all that its workers would else import and load one by one: each test that makes a
         # task fail ends a worker. Clusters, spark-submit and everybody else have the one of Spark.
         "spark.python.daemon.module": "ready_daemon",
