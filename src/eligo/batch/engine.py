@@ -21,6 +21,11 @@ _MATCHES = 1 << 26  # of events that are searched for together, about
 _NAMELESS: I64 = np.zeros(0, np.int64)
 
 
+def _room(count: int, names: I64 | None) -> NDArray[Any]:
+    """Room for so many rows, or names. (Kernels would take memory that has to be cleared, or is in small pages.)"""
+    return np.empty(count, np.int32) if names is None else room(count)
+
+
 class BatchEngine:
     """Rules as `layout.py` draws them. Never changed; any number of threads may match."""
 
@@ -38,20 +43,22 @@ class BatchEngine:
         """
         gathered, block, scratch, _ = memory = self._scratch()
         ends = np.zeros(events.events + 1, np.int64)
-        found: list[NDArray[Any]] = []
+        found: NDArray[Any] = _room(0, names)
         first = 0
         while left := events.events - first:
             count = -(-left // -(-left // self._at_once()))
             most = match_events(self._handle, events.handle, first, count, gathered, block, scratch, allowed)
-            # Kernels would take memory that has to be cleared, or is in small pages.
-            some = room(most) if names is not None else np.empty(most, np.int32)
-            some = some[: take_rules(first, count, scratch, _NAMELESS if names is None else names, ends, some)]
-            found.append(some)
+            end = int(ends[first])
+            if end + most > len(found):  # for the events that are left as well, by what there is
+                expected = (end + most) * (21 if left > count else 20) // 20 * events.events // (first + count)
+                found, before = _room(expected, names), found
+                found[:end] = before[:end]
+            some = take_rules(first, count, scratch, _NAMELESS if names is None else names, ends, found[end:])
             first += count
             self.events += count
-            self.matches += len(some)
+            self.matches += some
         self._scratches.append(memory)
-        return ends, found[0] if len(found) == 1 else np.concatenate(found or [_NAMELESS])
+        return ends, found[: ends[first]]
 
     def _at_once(self) -> int:
         """How many events to search for together: the more the better, as long as their matches fit in memory. Where
