@@ -37,8 +37,7 @@ from eligo.segments.batch_rejects import matched_or_rejected
 from eligo.segments.encoding import Encoded, encoded, moving, slices, table_events
 from eligo.segments.pace import Pace
 from eligo.segments.rule_table import OWNER
-from eligo.segments.rules import View
-from eligo.segments.view import SegmentsView
+from eligo.segments.view import View
 from eligo.stats import Stats, collect
 from eligo.threads import in_order, thread_count
 
@@ -577,7 +576,7 @@ class Matcher:
 
         if joins is not None:
             threads = 1
-        if threads > 1 and isinstance(view, SegmentsView):
+        if threads > 1 and not view.changes:
             sliced = _encoded_here(sliced, view)
         yield from in_order(answered, sliced, threads)
 
@@ -709,7 +708,7 @@ def _column(pairs: str | None) -> str | None:
     return None if pairs is None else text("pairs", pairs, "the name of the column with attributes and values")
 
 
-def _encoded_here(sliced: Iterable[tuple[int, Any]], view: SegmentsView) -> Iterator[tuple[int, Any]]:
+def _encoded_here(sliced: Iterable[tuple[int, Any]], view: View) -> Iterator[tuple[int, Any]]:
     """The slices, encoded by the calling thread where that is Python's work, of which only one thread can do some at a
     time: several would wait for each other at every step. Tables and JSON are read by kernels, by whichever thread.
     """

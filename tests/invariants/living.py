@@ -158,8 +158,8 @@ def _records(structure: Structure, rows: set[int]) -> None:
             assert pools.record[row] == at, f"row {row}: its record"
             found.add(row)
             tags.update(records[at + 4 : at + 4 + count].tolist())
-            rule = structure.rule(row)
-            assert structure.row(rule.id, LIVING, LIVING) == row, f"rule {rule.id!r}: its row"
+            rule = structure.table.rule(row)
+            assert structure.table.row(rule.id, LIVING, LIVING) == row, f"rule {rule.id!r}: its row"
         at += size
     assert found == rows, "records of rows"
     assert free == state[FREE_RECORDS], "words of free records"

@@ -22,7 +22,7 @@ from eligo.documents.index import EQUAL, LARGER, MISSING, OTHER, SMALLER, UNEVEN
 from eligo.jit import kernel
 from eligo.language.quantified import Term
 from eligo.language.tree import Join
-from eligo.segments.rules import ASK
+from eligo.segments.screen import ASK
 
 if TYPE_CHECKING:
     from eligo.documents.joins import Formula

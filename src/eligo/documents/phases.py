@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from eligo.documents.event_state import EventScreen, EventState
-from eligo.segments.rules import View
+from eligo.segments.view import View
 
 if TYPE_CHECKING:
     from eligo.compile.events import EventBuffer

@@ -31,8 +31,33 @@ class EvaluatorScratch:
         return self.enter
 
 
-class Evaluator(ABC):
-    """Built from the trees of one segment; never changed.
+class Completing(ABC):
+    """What finds the rules that satisfied conjunctions complete."""
+
+    @abstractmethod
+    def scratch(self) -> Any:
+        """Returns memory for one evaluation at a time, an `EvaluatorScratch`."""
+
+    def evaluate(self, found: I32, count: int, allowed: U8, scratch: Any) -> int:
+        """Put the rules completed by found[:count] into scratch.matched, in the order of adding; how many.
+
+        `allowed` says which rules to report. An evaluator of a segment has a byte for each of its rules, 0 for those to
+        leave out, or no bytes at all when none are.
+        """
+        scratch.given[1] = count
+        self.evaluate_batch(found, scratch.offsets, 1, allowed, scratch, scratch.ends)
+        return scratch.taken[1]  # type: ignore[no-any-return]
+
+    @abstractmethod
+    def evaluate_batch(self, found: I32, offsets: I64, events: int, allowed: U8, scratch: Any, ends: I64) -> int:
+        """The same for many events, as far as scratch.matched has room; how many events were done.
+
+        Conjunctions of event i are found[offsets[i]:offsets[i+1]], its rules matched[ends[i]:ends[i+1]].
+        """
+
+
+class Evaluator(Completing):
+    """Built from the trees of one segment, whose rules stand in the order of adding; never changed.
 
     An evaluator that has options (options.py), or is concerned by `bounds`, which are fields of `Limits`, takes them
     all as keyword arguments of `check`, `doubtful`, `unfit` and `arrange`.
@@ -50,7 +75,7 @@ class Evaluator(ABC):
         """The keyword arguments of the four methods below."""
         return {**{name: getattr(limits, name) for name in cls.bounds}, **own(cls, options)}
 
-    @classmethod  # noqa: B027, most take every rule
+    @classmethod
     def check(cls, root: Node) -> None:
         """Refuse a rule in normal form that is more than this evaluator takes, with a `LimitError`."""
 
@@ -88,31 +113,12 @@ class Evaluator(ABC):
     def arrays(self) -> Arrays: ...
 
     @abstractmethod
-    def scratch(self) -> Any: ...
-
-    def evaluate(self, found: I32, count: int, allowed: U8, scratch: Any) -> int:
-        """Put the rules completed by found[:count] into scratch.matched, ascending; how many.
-
-        `allowed` has a byte for each rule, 0 for those to leave out, or no bytes at all when none are.
-        """
-        scratch.given[1] = count
-        self.evaluate_batch(found, scratch.offsets, 1, allowed, scratch, scratch.ends)
-        return scratch.taken[1]  # type: ignore[no-any-return]
-
-    @abstractmethod
     def group(self, found: I32, count: int, scratch: Any) -> int:
         """The first half of `evaluate`, so that it can be timed apart: found[:count] by rule; how many rules."""
 
     @abstractmethod
     def complete(self, touched: int, allowed: U8, scratch: Any) -> int:
         """The second half: which of the rules that `group` touched are complete, as `evaluate` gives them."""
-
-    @abstractmethod
-    def evaluate_batch(self, found: I32, offsets: I64, events: int, allowed: U8, scratch: Any, ends: I64) -> int:
-        """The same for many events, as far as scratch.matched has room; how many events were done.
-
-        Conjunctions of event i are found[offsets[i]:offsets[i+1]], its rules matched[ends[i]:ends[i+1]].
-        """
 
     def notes(self) -> dict[str, object]:
         """What `stats` should say about this evaluator; whole numbers of several segments are added up."""

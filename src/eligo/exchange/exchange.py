@@ -44,7 +44,7 @@ from eligo.options import Value
 from eligo.rule import RuleId
 from eligo.segments.encoding import moving, slices
 from eligo.segments.rule_table import is_id
-from eligo.segments.rules import View
+from eligo.segments.view import View
 from eligo.stats import Stats
 
 

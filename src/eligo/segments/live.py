@@ -12,7 +12,7 @@ reads it needs no lock. Rules that are gone are left out by the view's mask, as 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,13 @@ from eligo.index.dynamic.verify import verify_rows
 from eligo.jit import handle, inline, kernel
 from eligo.language.tree import Node
 from eligo.rule import Rule, RuleId
+from eligo.segments.base import NO_ROWS, MaskedSegment
 from eligo.segments.pending import Pending
 from eligo.segments.row_builder import RowBuilder
 from eligo.segments.rule_table import JOINED, RuleTable, make_rule_table, rule_of
 
 _QUICK = 4096  # words that are searched while other threads wait
 _BEHIND = 8  # words behind the last row that verification looks at and forgets
-_NONE: I32 = np.zeros(0, np.int32)
 _loaded = False  # what reads and searches in one call
 LOOKED_AT, MATCHED = 1, 2  # what living rules do with an attribute: look at it, match it with a pattern
 
@@ -139,8 +139,8 @@ class LiveScratch(PooledScratch):
         self.state = state
 
 
-class LivePart:
-    """The live segment with the rules that it had at some moment. Answers as a `Segment` does."""
+class LivePart(MaskedSegment):
+    """The live segment with the rules that it had at some moment."""
 
     def __init__(self, segment: LiveSegment, attributes: int, arrays: tuple[NDArray[Any], ...], handle: Any) -> None:
         self._scratches, self._arrays, self._handle = segment.scratches, arrays, handle
@@ -152,20 +152,15 @@ class LivePart:
         self.text_attributes, self.pattern_attributes = list(segment.text), list(segment.pattern)
         self.conjunctions = segment.conjunctions
 
-    def __len__(self) -> int:
-        return len(self.table)
-
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
-        """Returns the rows that an event matches, in the order of adding."""
         scratch = self._scratch(events)
         self._search(events, event, event + 1, scratch, allowed, scratch.offsets)
         count = scratch.places[1]
-        rows: I32 = scratch.matched[:count].copy() if count else _NONE
+        rows: I32 = scratch.matched[:count].copy() if count else NO_ROWS
         self._scratches.append(scratch)
         return rows if self._in_order or count < 2 else rows[np.argsort(self.table.sequence[rows])]
 
     def match_event(self, encoder: Encoder, event: Any, buffer: EventBuffer, allowed: U8, encode: Encode) -> I32:
-        """The same for an event that is not in the buffer yet, which is empty."""
         reader = given = None
         if type(event) is dict:
             reader, given = buffer.dicts, id(event)
@@ -179,7 +174,7 @@ class LivePart:
         if call is None or call.state is not self._state:
             call = self._call(reader, given, scratch, allowed)
         ended = -1 if call is None else call.enter(call.handle, given, scratch.sight, scratch.handle, allowed)
-        rows: I32 = scratch.matched[:ended].copy() if ended > 0 else _NONE
+        rows: I32 = scratch.matched[:ended].copy() if ended > 0 else NO_ROWS
         self._scratches.append(scratch)
         if ended < 0:
             if call is None or given is event or not read_rest(reader, ended, encoder, buffer):
@@ -202,9 +197,8 @@ class LivePart:
         return reader.call
 
     def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
-        """Returns for all events of the buffer the ends (n + 1 of them), and the rows that each one matches."""
         scratch = self._scratch(events)
-        counts, pieces, first = [np.zeros(1, np.int64)], [_NONE], 0
+        counts, pieces, first = [np.zeros(1, np.int64)], [NO_ROWS], 0
         ends = np.zeros(events.events + 1, np.int64)
         while first < events.events:
             stop = self._search(events, first, events.events, scratch, allowed, ends)
@@ -247,13 +241,14 @@ class LivePart:
         return int(checks_in(self._arrays[0], self._end))
 
     def counters(self) -> NDArray[np.int64]:
-        """Returns candidates and predicate evaluations of all searches so far that are not under way."""
         return sum((s.counters[:2] for s in list(self._scratches)), np.zeros(2, np.int64))
 
-    def asked_attributes(self, alive: U8) -> tuple[list[int], list[int]]:
-        """Returns the numbers of the attributes that living rules look at, and of those that they ask for a pattern."""
+    def asked(self, names: Sequence[str], alive: U8) -> tuple[list[str], list[str]]:
         seen = self._walked(alive, np.zeros(int(self._state[0]), np.bool_))[0]
-        return np.nonzero(seen)[0].tolist(), np.nonzero(seen == MATCHED)[0].tolist()
+        named, patterned = (
+            [names[number] for number in np.nonzero(some)[0].tolist()] for some in (seen, seen == MATCHED)
+        )
+        return named, patterned
 
     def naming(self, alive: U8, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Returns for each living rule whether it looks at an attribute that is wanted."""
@@ -289,9 +284,6 @@ class LiveTable:
         ids = self._segment.ids
         return [ids[row] for row in rows.tolist()]
 
-    def text(self, row: int) -> str:
-        return self._segment.texts[row]
-
     def rule(self, row: int) -> Rule:
         s = self._segment
         return rule_of(s.ids[row], s.texts[row], s.weights[row], dict.fromkeys(s.tags[row]))
@@ -325,10 +317,10 @@ class LiveTable:
     def ids(self) -> I64:
         return self._whole.ids
 
-    def id_array(self) -> pa.Array:
-        return self._whole.id_array()
+    def id_column(self, rows: I32) -> pa.Array:
+        return self._whole.id_column(rows)
 
-    def rows_with_tags(self, tags: Iterable[str]) -> U8:
+    def rows_with_tags(self, tags: Container[str]) -> U8:
         return self._whole.rows_with_tags(tags)
 
 

@@ -39,7 +39,7 @@ from eligo.segments.rule_table import MENTION, RuleTable, rule_of
 from eligo.segments.rules import Figures, Place, Rules
 from eligo.segments.sample import Sample
 from eligo.segments.segment import Segment, merge_segments, with_tables
-from eligo.segments.view import ALL, SegmentsView, asked_attributes
+from eligo.segments.view import ALL, View, asked_attributes
 
 log = logging.getLogger("eligo")
 
@@ -58,8 +58,8 @@ class RuleSet(Rules):
         self.alive: list[U8] = []
         self.dead: list[int] = []
         self.live = self._new_live()
-        self._view: SegmentsView | None = None
-        self._held: SegmentsView | None = None
+        self._view: View | None = None
+        self._held: View | None = None
         self._merging: threading.Thread | None = None
         self._busy: list[Segment] = []  # what that thread is merging
         self.settled: list[Segment] = []  # what is never merged: somebody else looks after these
@@ -78,7 +78,7 @@ class RuleSet(Rules):
     # -- reading
 
     @property
-    def view(self) -> SegmentsView:
+    def view(self) -> View:
         while True:
             view = self._held or self._view
             if view is not None:
@@ -315,7 +315,7 @@ class RuleSet(Rules):
 
     # -- views
 
-    def _new_view(self) -> SegmentsView:
+    def _new_view(self) -> View:
         segments: list[Segment | LivePart] = list(self.segments)
         alive = list(self.alive)
         if len(self.live.rows):
@@ -325,7 +325,7 @@ class RuleSet(Rules):
         attributes, strings = self.recipe.attributes, self.recipe.strings
         asked = cache(partial(asked_attributes, segments, alive, attributes.names))
         encoder = Encoder(attributes, strings, self._special(segments), asked)
-        return SegmentsView(segments, alive, encoder, attributes.names)
+        return View(segments, alive, encoder, attributes.names)
 
     def _special(self, segments: Sequence[Segment | LivePart]) -> dict[str, int]:
         """What events have to bring, by the attribute's name, as encoders want it."""

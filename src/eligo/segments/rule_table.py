@@ -21,7 +21,7 @@ No Python object stands for a rule: ten million rules would otherwise stop the p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, TypeGuard
@@ -185,6 +185,14 @@ class RuleTable:
             pa.large_string(), len(self), [None, pa.py_buffer(self.id_offsets), pa.py_buffer(self.id_data)]
         )
 
+    def id_column(self, rows: I32) -> pa.Array:
+        """The ids of some rows as an Arrow array."""
+        if self.has_text_ids:
+            return self.id_array().take(arrow_of(rows))
+        ids = room(len(rows))
+        take_integers(self.ids, rows, ids)
+        return arrow_of(ids)
+
     def text_array(self) -> pa.Array:
         """All texts as an Arrow array over the same memory."""
         return pa.Array.from_buffers(
@@ -236,11 +244,10 @@ class RuleTable:
         number[rows[chosen]] = self.tag[chosen]
         return number, [name[1:] for name in names]
 
-    def rows_with_tags(self, tags: Iterable[str]) -> U8:
+    def rows_with_tags(self, tags: Container[str]) -> U8:
         """A byte for every row: whether the rule has one of the tags."""
-        wanted = set(tags)
         names = self.tag_names()
-        chosen = np.array([name in wanted for name in names], np.bool_)
+        chosen = np.array([name in tags for name in names], np.bool_)
         mask = np.zeros(len(self), np.uint8)
         if chosen.any():
             rows = np.repeat(np.arange(len(self)), np.diff(self.tag_offsets))
@@ -408,6 +415,13 @@ def fill_integers(ids, slots):
         while slots[at] != 0:
             at = (at + np.uint64(1)) & mask
         slots[at] = row + 1
+
+
+@kernel
+def take_integers(ids, rows, taken):
+    """Writes the ids of some rows."""
+    for k in range(len(rows)):
+        taken[k] = ids[rows[k]]
 
 
 @kernel

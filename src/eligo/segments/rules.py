@@ -9,24 +9,18 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
-from eligo.compile.compiled import F64, I32, I64, Compiled
-from eligo.compile.dict_events import encode_event
-from eligo.compile.encode import Encode
-from eligo.compile.events import EventBuffer
+from eligo.compile.compiled import Compiled
 from eligo.compile.strings import Strings
-from eligo.compile.unusable import UnusableValuesError
-from eligo.errors import EventError
 from eligo.evaluate.base import Evaluator
 from eligo.forking import RULES, fork_lock
 from eligo.index.base import Index
@@ -35,8 +29,9 @@ from eligo.language.tree import Node
 from eligo.options import Value
 from eligo.rule import Rule, RuleId
 from eligo.segments.pending import Pending
-from eligo.segments.rule_table import JOINED, RuleTable
+from eligo.segments.rule_table import RuleTable
 from eligo.segments.segment import Recipe
+from eligo.segments.view import View
 
 _LOST = (
     "a thread was adding or removing rules when this process was forked, so here they can be matched but not changed: "
@@ -78,139 +73,6 @@ class _Worth:
             or size > 2 * self.bytes + _SOME_BYTES
             or 2 * rules < self.rules - _SOME_NAMES
         )
-
-
-class Screen(Protocol):
-    """Asks documents what rules with quantifiers leave to be asked of them. The documents stand still meanwhile."""
-
-    def begin(self, first: int, events: Any) -> None:
-        """From now on event number `first` is the first of these: a list of dicts, or a table."""
-
-    def holds(self, event: int, tag: str) -> bool:
-        """Whether what a tag says, behind JOINED (rule_table.py), is true of an event."""
-
-    def compared(self, event: int, tags: list[str], which: I32) -> tuple[I64, bool]:
-        """The same for some of a table's tags, given by number, -1 being true, as 0 and 1, as far as it is found by
-        comparing values alone; ASK where `holds` must tell, and whether there is such. A list of tags never changes.
-        """
-
-
-ASK = 2  # in place of a truth
-_TOGETHER = 4  # rules of an event that are worth being decided together
-
-
-def screened_together(screen: Screen, which: I32, tags: list[str], event: int) -> NDArray[np.bool_]:
-    """Returns which rules an event still satisfies when documents are asked; `which` are numbers of `tags`, or -1."""
-    if len(which) < _TOGETHER:
-        return screened(screen, which, tags.__getitem__, event)
-    truths, some_left = screen.compared(event, tags, which)
-    if some_left:
-        left = np.flatnonzero(truths == ASK)
-        truths[left] = screened(screen, which[left], tags.__getitem__, event)
-    return truths.astype(np.bool_)
-
-
-def screened(screen: Screen, which: I32, name: Callable[[int], str], events: I64 | int) -> NDArray[np.bool_]:
-    """Returns which rules an event, or the event beside each of them, still satisfies when documents are asked.
-
-    `which`: of each rule the number of its tag, -1 if there is nothing to ask; name(number) is the tag, its mark apart.
-    """
-    if isinstance(events, int):
-        known = {-1: True}
-        for number in (numbers := which.tolist()):
-            if number not in known:
-                known[number] = screen.holds(events, name(number))
-        return np.array([known[number] for number in numbers], np.bool_)
-    pairs, places = np.unique(np.stack((events, which)), axis=1, return_inverse=True)
-    truths = []
-    for event, number in pairs.T.tolist():
-        try:
-            truths.append(number < 0 or screen.holds(event, name(number)))
-        except UnusableValuesError:  # names its events itself
-            raise
-        except EventError as error:
-            raise EventError(f"event {event}: {error}") from None
-    kept: NDArray[np.bool_] = np.array(truths, np.bool_)[places.ravel()]
-    return kept
-
-
-class View(ABC):
-    """What readers ask. Each answer to one event is that of one moment."""
-
-    @abstractmethod
-    def asking(self, screen: Screen) -> View:
-        """The same view for rules with quantifiers: what they leave to be asked of documents is asked of `screen`."""
-
-    @abstractmethod
-    def ids(
-        self,
-        event: Any,
-        buffer: EventBuffer,
-        tags: Iterable[str] | None,
-        limit: int | None,
-        encode: Encode = encode_event,
-    ) -> list[RuleId]:
-        """The ids of the rules that an event matches, in the order in which they were added. `encode` is what reads the
-        event; where rules ask about documents, an event is a mapping.
-        """
-
-    @abstractmethod
-    def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
-        """Ids and weights of the k matches with the highest weights; ties in the order of adding."""
-
-    @abstractmethod
-    def weighted(self, event: Any, buffer: EventBuffer) -> tuple[I64, F64]:
-        """Ids, which are integers, and weights of all matches."""
-
-    @abstractmethod
-    def batch(
-        self,
-        events: Any,
-        tags: Iterable[str] | None,
-        limit: int | None,
-        inspect: Callable[[EventBuffer], None] | None = None,
-        moved_on: Callable[[], None] | None = None,
-    ) -> Iterator[tuple[I64, pa.Array]]:
-        """Slices of the answer: event numbers, and rule ids beside them.
-
-        `inspect` sees the events once encoded. `moved_on` is called before events are matched whose moment is not that
-        of the view's making; nothing changes until they are matched.
-        """
-
-    @abstractmethod
-    def best(self, events: Any, tags: Iterable[str] | None, k: int) -> Iterator[tuple[I64, pa.Array, F64]]:
-        """Slices of the answer: event numbers, and the ids and weights of their best k matches as `top` gives them."""
-
-    @abstractmethod
-    def rule(self, rule: object) -> Rule | None:
-        """The rule with that id; None if there is none, or if no rule's id could be that."""
-
-    @abstractmethod
-    def has(self, rule: object) -> bool:
-        """Whether there is a rule with that id."""
-
-    @abstractmethod
-    def everyone(self) -> Iterator[RuleId]:
-        """The ids of all rules, in the order in which they were added."""
-
-    @abstractmethod
-    def attributes(self) -> list[str]:
-        """The attributes that rules look at."""
-
-    @abstractmethod
-    def hidden_tags(self, mark: str) -> set[str]:
-        """The tags that begin with a mark (rule_table.py), without it, and perhaps those of rules that are gone."""
-
-    def joins(self) -> set[str]:
-        """What rules have to ask of documents."""
-        return self.hidden_tags(JOINED)
-
-    def all_joins(self, most: int) -> set[str] | None:
-        """The same, if every rule has something to ask, and at most so much is asked; else None."""
-        return None
-
-    def check(self, event: Any, buffer: EventBuffer) -> None:  # noqa: B027, who gives `all_joins` has it
-        """Refuse an event that cannot be matched."""
 
 
 class Rules(ABC):

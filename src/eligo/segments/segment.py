@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import F64, I32, I64, U8, Arrays, Compiled, concatenate, permuted_slices, trees_alone
 from eligo.compile.conjunctions import Conjunctions, build_conjunctions, restore_conjunctions
-from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.naming import attribute_counts
 from eligo.compile.renumber import mark_used
@@ -32,13 +31,12 @@ from eligo.index.native import NativeIndex
 from eligo.index.selectivity import likelihood
 from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.options import Value, own
+from eligo.segments.base import NO_ROWS, IndexedSegment, MaskedSegment, ends_of
 from eligo.segments.blocks import Blocks
 from eligo.segments.planning import LEAST, UNPLANNED, Plan, planned
 from eligo.segments.rule_table import RuleTable, join_rule_tables
 from eligo.segments.sample import Sample, rank_by
 from eligo.segments.statistics import Statistics
-
-_NONE: I32 = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Segment:
+class Segment(MaskedSegment, IndexedSegment):
     """Rules in all their forms: table, compiled arrays, conjunctions, index and evaluator.
 
     Where the index keeps the conjunctions itself, `compiled` has trees alone and `conjunctions` is None.
@@ -78,9 +76,6 @@ class Segment:
     blocks: Blocks = field(default_factory=Blocks)
     _scratches: deque[tuple[Any, Any]] = field(default_factory=deque)
     _asked: list[tuple[list[str], list[str]]] = field(default_factory=list)  # what `asked` found of all rules
-
-    def __len__(self) -> int:
-        return len(self.table)
 
     @property
     def size(self) -> int:
@@ -101,7 +96,6 @@ class Segment:
             mark_used(self.whole(), attributes, strings)
 
     def asked(self, names: Sequence[str], alive: U8) -> tuple[list[str], list[str]]:
-        """The attributes that living rules look at, and those that they ask for a pattern."""
         if not len(alive) and self._asked:
             return self._asked[0]
         rules = self.whole()
@@ -120,59 +114,16 @@ class Segment:
         rules = self.whole()
         return build_conjunctions(rules, self.index.strings, int(rules.attribute.max(initial=-1)) + 1)
 
-    def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
-        """The rows that an event matches, ascending."""
-        scratches = self._scratches
-        try:
-            found, evaluated = scratch = scratches.pop()
-        except IndexError:
-            found, evaluated = scratch = self._new_scratch()
-        count = self.index.search(events, event, found)
-        matched = self.evaluator.evaluate(found.found, count, allowed, evaluated) if count else 0
-        rows: I32 = evaluated.matched[:matched].copy() if matched else _NONE
-        scratches.append(scratch)
-        return rows
-
-    def match_event(self, encoder: Encoder, event: Any, buffer: EventBuffer, allowed: U8, encode: Encode) -> I32:
-        """The same for an event that is not in the buffer yet, which is empty."""
-        encode(encoder, event, buffer)
-        return self.match(buffer, 0, allowed)
-
-    def match_batch(self, events: EventBuffer, allowed: U8, *, named: bool = False) -> tuple[I64, I32 | I64]:
-        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending; if `named`
-        the ids of these, which are integers.
-        """
+    def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
         if self.index.blocks != "never":
             engine = self.blocks.engine(self, events)
             if engine is not None:
-                return engine.match(events, allowed, self.table.ids if named else None)
-        scratch = self._scratch()
-        counts = np.zeros(events.events + 1, np.int64)
-        pieces: list[I32] = []
-        offsets = np.zeros(events.events + 1, np.int64)
-        ends = np.zeros(events.events + 1, np.int64)
-        first = 0
-        while first < events.events:
-            stop = self.index.search_batch(events, first, events.events, scratch[0], offsets)
-            done = 0
-            while first + done < stop:
-                some = self.evaluator.evaluate_batch(
-                    scratch[0].found, offsets[done:], stop - first - done, allowed, scratch[1], ends
-                )
-                counts[first + done + 1 : first + done + some + 1] = np.diff(ends[: some + 1])
-                pieces.append(scratch[1].matched[: ends[some]].copy())
-                done += some
-            first = stop
-        self._scratches.append(scratch)
-        rows: I32 = np.concatenate(pieces) if pieces else np.zeros(0, np.int32)
-        return np.cumsum(counts), self.table.integer_ids(rows) if named else rows
+                return engine.match(events, allowed)
+        counts, pieces = self.match_between(events, 0, events.events, allowed)
+        return ends_of(counts), np.concatenate((NO_ROWS, *pieces))
 
     def counters(self) -> NDArray[np.int64]:
-        """Candidates and predicate evaluations of all the searches so far that are not under way."""
-        total = np.zeros(2, np.int64)
-        for scratch, _ in list(self._scratches):
-            total += scratch.counters[:2]
-        return total + self.blocks.counters()
+        return super().counters() + self.blocks.counters()
 
     @property
     def text_attributes(self) -> list[int]:
@@ -185,15 +136,6 @@ class Segment:
     def warm(self) -> None:
         """Make what the first match would make, so that no reader waits for it."""
         self._scratches.append(self._scratch())
-
-    def _scratch(self) -> tuple[Any, Any]:
-        try:
-            return self._scratches.pop()
-        except IndexError:
-            return self._new_scratch()
-
-    def _new_scratch(self) -> tuple[Any, Any]:
-        return self.index.scratch(), self.evaluator.scratch()
 
     def arrays(self) -> Arrays:
         """Everything that a snapshot keeps, and `stats` counts."""

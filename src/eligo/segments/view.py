@@ -7,9 +7,8 @@ update or nothing of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import chain, pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,13 +23,14 @@ from eligo.compile.events import EventBuffer
 from eligo.forking import cached_property
 from eligo.jit import kernel
 from eligo.rule import Rule, RuleId
+from eligo.segments.base import BaseSegment
 from eligo.segments.encoding import as_given, encoded_slices
-from eligo.segments.live import LivePart, LiveTable
-from eligo.segments.rule_table import RuleTable, is_id
-from eligo.segments.rules import Screen, View, screened, screened_together
-from eligo.segments.segment import Segment
+from eligo.segments.live import LivePart
+from eligo.segments.rule_table import JOINED, is_id
+from eligo.segments.screen import Screen, name_of, screened
 
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
+_SOME = 4096  # ids that are made at a time
 ALL: U8 = np.zeros(0, np.uint8)
 
 
@@ -40,27 +40,27 @@ def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
 
 
 def asked_attributes(
-    segments: Sequence[Segment | LivePart], alive: Sequence[U8], names: Sequence[str]
+    segments: Sequence[BaseSegment], alive: Sequence[U8], names: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """The attributes that living rules look at, and those that they ask for a pattern."""
     named: set[str] = set()
     patterned: set[str] = set()
     for segment, mask in zip(segments, alive, strict=True):
-        if isinstance(segment, LivePart):
-            seen, matched = segment.asked_attributes(mask)
-            named.update(names[number] for number in seen)
-            patterned.update(names[number] for number in matched)
-            continue
         for all_of, some in zip((named, patterned), segment.asked(names, mask), strict=True):
             all_of.update(some)
     return [name for name in names if name in named], [name for name in names if name in patterned]
 
 
-class SegmentsView(View):
-    """Segments with their masks; `alive` masks without bytes mean that all rows are."""
+class View:
+    """What readers ask: parts of the rules with their masks. Each answer to one event is that of one moment.
+
+    `alive` masks without bytes mean that all rows are.
+    """
+
+    changes: ClassVar[bool] = False  # True: what it says changes (living/view.py)
 
     def __init__(
-        self, segments: Sequence[Segment | LivePart], alive: Sequence[U8], encoder: Encoder, names: Sequence[str] = ()
+        self, segments: Sequence[BaseSegment], alive: Sequence[U8], encoder: Encoder, names: Sequence[str] = ()
     ) -> None:
         self.segments = tuple(segments)
         self.alive = tuple(alive)
@@ -70,8 +70,9 @@ class SegmentsView(View):
         self._screen: Screen | None = None
         self._alone = self.segments[0] if len(self.segments) == 1 else None
 
-    def asking(self, screen: Screen) -> SegmentsView:
-        same = object.__new__(SegmentsView)
+    def asking(self, screen: Screen) -> Self:
+        """The same view for rules with quantifiers: what they leave to be asked of documents is asked of `screen`."""
+        same = object.__new__(type(self))
         same.__dict__.update(self.__dict__, _screen=screen)
         return same
 
@@ -87,87 +88,85 @@ class SegmentsView(View):
                 ends.append((sequence[0], sequence[-1]))
         return all(one[1] < other[0] for one, other in pairwise(ends))
 
-    @property
-    def _named(self) -> bool:
-        """Whether a batch may be given the ids of rules at once: all are integers, in one segment."""
-        alone = self._alone
-        return isinstance(alone, Segment) and len(alone.table.ids) > 0 and self._screen is None
-
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
-        """For every segment the rows to report: the living, with one of the tags."""
+        """For every segment what it takes to report the living, with one of the tags."""
         if tags is None:
             return self.alive
         wanted = wanted_tags(tags)
         masks = self._masks.get(wanted)
         if masks is None:
             masks = tuple(
-                segment.table.rows_with_tags(wanted) & (alive if len(alive) else np.uint8(1))
-                for segment, alive in zip(self.segments, self.alive, strict=True)
+                segment.allowed(wanted, alive) for segment, alive in zip(self.segments, self.alive, strict=True)
             )
             if len(self._masks) < _TAG_SETS:
                 self._masks[wanted] = masks
         return masks
 
     def has(self, rule: object) -> bool:
+        """Whether there is a rule with that id."""
         return self._find(rule) is not None
 
     def rule(self, rule: object) -> Rule | None:
+        """The rule with that id; None if there is none, or if no rule's id could be that."""
         found = self._find(rule)
-        if found is None:
-            return None
-        table, row = found
-        return table.rule(row)
+        return None if found is None else found[0].table.rule(found[1])
 
     def everyone(self) -> Iterator[RuleId]:
-        rows = [
-            np.nonzero(a)[0] if len(a) else np.arange(len(s)) for s, a in zip(self.segments, self.alive, strict=True)
-        ]
-        if not rows:
-            return
-        part = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
-        row = np.concatenate(rows)
-        sequence = np.concatenate([s.table.sequence[r] for s, r in zip(self.segments, rows, strict=True)])
-        for i in np.argsort(sequence, kind="stable"):
-            yield self.segments[part[i]].table.id(int(row[i]))
+        """The ids of all rules, in the order in which they were added."""
+        parts = [(segment.table, segment.rows(mask)) for segment, mask in zip(self.segments, self.alive, strict=True)]
+        parts = [(table, rows) for table, rows in parts if len(rows)]
+        if not parts:
+            return iter(())
+        order = np.argsort(np.concatenate([table.sequence[rows] for table, rows in parts]), kind="stable")
+        ids = pa.concat_arrays([table.id_column(rows) for table, rows in parts]).take(arrow_of(order))
+        return chain.from_iterable(ids.slice(first, _SOME).to_pylist() for first in range(0, len(ids), _SOME))
 
     def hidden_tags(self, mark: str) -> set[str]:
+        """The tags that begin with a mark (rule_table.py), without it, and perhaps those of rules that are gone."""
         names = (name for segment in self.segments for name in segment.table.tag_names())
         return {name[1:] for name in names if name.startswith(mark)}
 
+    def joins(self) -> set[str]:
+        """What rules have to ask of documents."""
+        return self.hidden_tags(JOINED)
+
     def check(self, event: Any, buffer: EventBuffer) -> None:
+        """Refuse an event that cannot be matched."""
         buffer.clear()
         encode_event(self.encoder, event, buffer)
 
     def all_joins(self, most: int) -> set[str] | None:
+        """What rules have to ask of documents, if all have, and it is at most so much; else None."""
         found: set[str] = set()
         for segment, alive in zip(self.segments, self.alive, strict=True):
-            rows = np.flatnonzero(alive) if len(alive) else np.arange(len(segment))
+            rows = segment.rows(alive)
             if not len(rows):
                 continue
-            joins = segment.table.joins
-            if joins is None or (joins[0][rows] < 0).any():
+            joined = segment.joined(rows)
+            if joined is None or (joined[0] < 0).any():
                 return None
-            numbers = np.unique(joins[0][rows])
+            numbers, name = np.unique(joined[0]), name_of(joined[1])
             if len(numbers) > most:
                 return None
-            found.update(joins[1][number] for number in numbers.tolist())
+            found.update(map(name, numbers.tolist()))
         return found if len(found) <= most else None
 
     def attributes(self) -> list[str]:
+        """The attributes that rules look at."""
         return asked_attributes(self.segments, self.alive, self.names)[0]
 
-    def _find(self, rule: object) -> tuple[RuleTable | LiveTable, int] | None:
+    def _find(self, rule: object) -> tuple[BaseSegment, int] | None:
         if not is_id(rule):
             return None
         for segment, alive in zip(reversed(self.segments), reversed(self.alive), strict=True):
             row = segment.table.row(rule)
             if row >= 0 and (not len(alive) or alive[row]):
-                return segment.table, row
+                return segment, row
         return None
 
     def rows(
         self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, encode: Encode = encode_event
-    ) -> list[tuple[Segment | LivePart, Any]]:
+    ) -> list[tuple[BaseSegment, I32]]:
         """The segments with a match, and the rows."""
         buffer.clear()
         encode(self.encoder, event, buffer)
@@ -176,8 +175,8 @@ class SegmentsView(View):
             screen.begin(0, [event])
         for segment, mask in zip(self.segments, masks, strict=True):
             rows = segment.match(buffer, 0, mask)
-            if screen is not None and len(rows):
-                rows = _screened(screen, segment.table, rows, 0)
+            if screen is not None and len(rows) and (joined := segment.joined(rows)) is not None:
+                rows = rows[screened(screen, joined, 0)]
             if len(rows):
                 found.append((segment, rows))
         return found
@@ -190,6 +189,9 @@ class SegmentsView(View):
         limit: int | None,
         encode: Encode = encode_event,
     ) -> list[RuleId]:
+        """The ids of the rules that an event matches, in the order in which they were added. `encode` is what reads the
+        event; where rules ask about documents, an event is a mapping.
+        """
         ids: list[RuleId] = []
         if tags is None and self._screen is None:  # the usual, in few steps
             alone = self._alone
@@ -218,16 +220,24 @@ class SegmentsView(View):
         return [ids[i] for i in order.tolist()]
 
     def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
+        """Ids and weights of the k matches with the highest weights; ties in the order of adding."""
         found = self.rows(event, buffer, tags)
         if not found:
             return []
         weights = np.concatenate([segment.table.weight[rows] for segment, rows in found])
-        sequence = np.concatenate([segment.table.sequence[rows] for segment, rows in found])
-        places = [(segment, row) for segment, rows in found for row in rows.tolist()]
-        best = np.lexsort((sequence, -weights))[: max(k, 0)]
-        return [(places[i][0].table.id(places[i][1]), float(weights[i])) for i in best]
+        if len(found) == 1:
+            segment, rows = found[0]
+            best = np.argsort(-weights, kind="stable")[: max(k, 0)]
+            ids = segment.table.id_list(rows[best])
+        else:
+            sequence = np.concatenate([segment.table.sequence[rows] for segment, rows in found])
+            best = np.lexsort((sequence, -weights))[: max(k, 0)]
+            every = [rule for segment, rows in found for rule in segment.table.id_list(rows)]
+            ids = [every[i] for i in best.tolist()]
+        return list(zip(ids, weights[best].tolist(), strict=True))
 
     def weighted(self, event: Any, buffer: EventBuffer) -> tuple[I64, F64]:
+        """Ids, which are integers, and weights of all matches."""
         found = self.rows(event, buffer, None)
         if not found:
             return np.zeros(0, np.int64), np.zeros(0)
@@ -242,25 +252,23 @@ class SegmentsView(View):
         inspect: Callable[[EventBuffer], None] | None = None,
         moved_on: Callable[[], None] | None = None,
     ) -> Iterator[tuple[I64, pa.Array]]:
-        allowed = self.allowed(tags)
-        for first, part, buffer in encoded_slices(events, self.encoder):
-            if inspect is not None:
-                inspect(buffer)
-            found = self._matches(first, part, buffer, allowed, named=self._named)
-            if not found:
-                continue
-            number, rules = found[0].numbers, found[0].ids()
+        """Slices of the answer: event numbers, and rule ids beside them.
+
+        `inspect` sees the events once encoded. `moved_on` is called before events are matched whose moment is not that
+        of the view's making; nothing changes until they are matched.
+        """
+        for found in self._slices(events, tags, limit, inspect, moved_on):
+            number, rules = found[0].numbers, found[0].ids
             if len(found) > 1:
                 number = np.concatenate([part.numbers for part in found])
-                order = np.lexsort((np.concatenate([part.sequence() for part in found]), number))
+                order = np.lexsort((np.concatenate([part.sequence for part in found]), number))
+                order = order if limit is None else order[_first(number[order], limit)]
                 number = number[order]
-                rules = pa.concat_arrays([rules, *(part.ids() for part in found[1:])]).take(arrow_of(order))
-            if limit is not None:
-                kept = _first(number, limit)
-                number, rules = number[kept], rules.filter(arrow_of(kept))
+                rules = pa.concat_arrays([part.ids for part in found]).take(arrow_of(order))
             yield number, rules
 
     def best(self, events: Any, tags: Iterable[str] | None, k: int) -> Iterator[tuple[I64, pa.Array, F64]]:
+        """Slices of the answer: event numbers, and the ids and weights of their best k matches as `top` gives them."""
         for number, rules, weight, _ in self.ranked(events, tags, k):
             yield number, rules, weight
 
@@ -268,69 +276,75 @@ class SegmentsView(View):
         self, events: Any, tags: Iterable[str] | None, k: int | None
     ) -> Iterator[tuple[I64, pa.Array, F64, I64]]:
         """The same with sequence numbers, which order matches of several views; without k all, in that order."""
-        allowed = self.allowed(tags)
-        for first, part, buffer in encoded_slices(events, self.encoder):
-            found = self._matches(first, part, buffer, allowed)
-            if not found:
-                continue
+        for found in self._slices(events, tags):
             number = np.concatenate([part.numbers for part in found])
-            weight = np.concatenate([part.weight() for part in found])
-            sequence = np.concatenate([part.sequence() for part in found])
+            weight = np.concatenate([part.weight for part in found])
+            sequence = np.concatenate([part.sequence for part in found])
             if k is None:
                 order = np.lexsort((sequence, number))
             else:
                 order = np.lexsort((sequence, -weight, number))
                 order = order[_first(number[order], k)]
-            rules = pa.concat_arrays([part.ids() for part in found]).take(arrow_of(order))
+            rules = pa.concat_arrays([part.ids for part in found]).take(arrow_of(order))
             yield number[order], rules, weight[order], sequence[order]
 
-    def _matches(
-        self, first: int, events: Any, buffer: EventBuffer, allowed: tuple[U8, ...], *, named: bool = False
-    ) -> list[_Found]:
-        """What some events, in a buffer already, match in each segment with a match; the number of the first of them is
-        `first`. `named`: nothing but the ids of rules will be asked for.
-        """
-        found = []
-        if self._screen is not None:
-            self._screen.begin(first, as_given(events))
-        for segment, mask in zip(self.segments, allowed, strict=True):
-            if named and isinstance(segment, Segment):
-                ends, rows = segment.match_batch(buffer, mask, named=True)
-            else:
+    def _slices(
+        self,
+        events: Any,
+        tags: Iterable[str] | None,
+        limit: int | None = None,
+        inspect: Callable[[EventBuffer], None] | None = None,
+        moved_on: Callable[[], None] | None = None,
+    ) -> Iterator[list[Found]]:
+        """What some events at a time match, in each segment with a match; of each segment the first so many."""
+        allowed, screen = self.allowed(tags), self._screen
+        for first, part, buffer in encoded_slices(events, self.encoder):
+            if inspect is not None:
+                inspect(buffer)
+            if screen is not None:
+                screen.begin(first, as_given(part))
+            found = []
+            for segment, mask in zip(self.segments, allowed, strict=True):
                 ends, rows = segment.match_batch(buffer, mask)
-            if len(rows):
-                numbers = room(len(rows))
-                write_numbers(ends, first, numbers)
-                if self._screen is not None and (joins := segment.table.joins) is not None:
-                    kept = screened(self._screen, joins[0][rows], joins[1].__getitem__, numbers)
-                    numbers, rows = numbers[kept], rows[kept]
-                found.append(_Found(segment.table, numbers, rows, named))
-        return found
+                if len(rows):
+                    found.append(self._found(segment, first, ends, rows, limit))
+            if found:
+                yield found
+
+    def _found(self, segment: BaseSegment, first: int, ends: I64, rows: I32, limit: int | None) -> Found:
+        """Matches of events from number `first` on, without those that documents deny."""
+        numbers = room(len(rows))
+        write_numbers(ends, first, numbers)
+        if self._screen is not None and (joined := segment.joined(rows)) is not None:
+            kept = screened(self._screen, joined, numbers)
+            numbers, rows = numbers[kept], rows[kept]
+        if limit is not None:
+            kept = _first(numbers, limit)
+            numbers, rows = numbers[kept], rows[kept]
+        return Found(segment, numbers, rows)
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Matches of one segment: the number of the event, ascending, and the row of the rule, or its id if `named`."""
+class Found:
+    """Matches of one segment: the number of the event, ascending, and the row of the rule; and what its table tells."""
 
-    table: RuleTable | LiveTable
-    numbers: I64
-    rows: NDArray[Any]
-    named: bool
+    def __init__(self, segment: BaseSegment, numbers: I64, rows: I32) -> None:
+        self._table, self.numbers, self._rows = segment.table, numbers, rows
 
+    def read(self) -> None:
+        """Have all of it now, before rows change."""
+        _ = self.ids, self.sequence, self.weight
+
+    @cached_property
     def ids(self) -> pa.Array:
-        if self.named:
-            return arrow_of(self.rows)
-        if isinstance(self.table, RuleTable) and len(self.table.ids):
-            return arrow_of(self.table.integer_ids(self.rows))
-        return self.table.id_array().take(arrow_of(self.rows))
+        return self._table.id_column(self._rows)
 
+    @cached_property
     def sequence(self) -> I64:
-        sequence: I64 = self.table.sequence[self.rows]
-        return sequence
+        return self._table.sequence[self._rows]
 
+    @cached_property
     def weight(self) -> F64:
-        weight: F64 = self.table.weight[self.rows]
-        return weight
+        return self._table.weight[self._rows]
 
 
 @kernel
@@ -339,12 +353,6 @@ def write_numbers(ends, first, numbers):
     for event in range(len(ends) - 1):
         for k in range(ends[event], ends[event + 1]):
             numbers[k] = first + event
-
-
-def _screened(screen: Screen, table: RuleTable | LiveTable, rows: I32, event: int) -> I32:
-    """Of the rows of one event, those that are left when documents are asked."""
-    joins = table.joins
-    return rows if joins is None else rows[screened_together(screen, joins[0][rows], joins[1], event)]
 
 
 def _first(number: I64, most: int) -> NDArray[np.bool_]:

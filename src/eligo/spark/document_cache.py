@@ -25,7 +25,7 @@ from eligo.documents.frozen import FrozenDocuments, FrozenIndex
 from eligo.documents.joins import Joins
 from eligo.engine import Engine
 from eligo.segments.joining import Joining, Needs, needs_of
-from eligo.segments.rules import ASK
+from eligo.segments.screen import ASK
 from eligo.spark.document_files import attribute_batches, open_values, schema_of
 from eligo.spark.set_aside import SetAside, rules_asking
 from eligo.store.versions import DATA, PATIENCE, DocumentSet, hold_documents

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from eligo.compile.compiled import Arrays
 from eligo.errors import EventError
+from eligo.segments.rule_set import RuleSet
 from eligo.spark.arguments import check_frame
 from eligo.spark.event_columns import few, locate, sent_columns, variant_depth
 from eligo.spark.jobs import REPORT_DDL, report, reports, run_tasks
@@ -209,9 +210,9 @@ def reindex(path: str, version: int, folder: str, table: TableFile, number: int)
     """In a worker: one segment with its index and labels built anew."""
     opened = open_held(path, version, patience=PATIENCE)
     rules, part = opened.engine.rules, opened.content.parts[number]
-    segment = rules.view.segments[number]  # type: ignore[attr-defined]
+    assert isinstance(rules, RuleSet)
     statistics = read_statistics(Path(folder) / table.file, table, rules.recipe.attributes, rules.recipe.strings)
-    better = replace(rules.recipe, sample=statistics).reindexed(segment)
+    better = replace(rules.recipe, sample=statistics).reindexed(rules.segments[number])
     written = write_arrays(Path(folder), "segment", better.arrays())
     return msgspec.json.encode(msgspec.structs.replace(part, segment=written)).decode()
 

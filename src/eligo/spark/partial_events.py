@@ -37,8 +37,8 @@ from eligo.segments.batch_rejects import matched_beside_rejected
 from eligo.segments.encoding import Events
 from eligo.segments.pace import Found
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.rules import Screen, View
-from eligo.segments.view import SegmentsView
+from eligo.segments.screen import Screen
+from eligo.segments.view import View
 from eligo.spark.set_aside import ids_naming, rows_looking
 
 log = logging.getLogger("eligo.spark")
@@ -82,24 +82,24 @@ class Searcher:
         view = view if screen is None else view.asking(screen)
         if not without:
             return _asked(view, events, tags, top_k, ranked)
-        if not isinstance(view, SegmentsView):
+        if view.changes:
             return self._search_living(view, events, tags, top_k, without)
         masks: list[U8] = list(view.allowed(tags))
         for name in without:
             for i, others in enumerate(self._named(name, self._others_in_segments)):
                 masks[i] = masks[i] & others if len(masks[i]) else others
-        left = SegmentsView(view.segments, masks, view.encoder, view.names)
+        left = View(view.segments, masks, view.encoder, view.names)
         return _asked(left if screen is None else left.asking(screen), events, None, top_k, ranked)
 
     def _view_for_texts(self) -> View:
         """The view that refuses the same texts whichever shards it has: an encoder goes by the rules of its engine."""
         view = self._engine.rules.view
-        if not isinstance(view, SegmentsView):
+        if view.changes:
             return view
         if self._for_texts is None or self._for_texts[0] is not view:  # which has a better index, now and then
             known = view.encoder
             encoder = Encoder(known.attributes, known.strings, known.special, lambda: (self._attributes, known.special))
-            made = SegmentsView(view.segments, view.alive, encoder.narrowed() or encoder, view.names)
+            made = View(view.segments, view.alive, encoder.narrowed() or encoder, view.names)
             self._for_texts = view, made
         return self._for_texts[1]
 

@@ -12,7 +12,7 @@ from eligo import Documents, Matcher
 from eligo.documents.joins import Joins
 from eligo.language.reference import matches
 from eligo.language.text import parse
-from eligo.segments import rules as screening
+from eligo.segments import screen as screening
 
 VALUES: list[Any] = [0, 1, 1.5, 2**53 + 1, True, False, "", "a", "prefix-1", "prefix-2", date(2020, 1, 1), {"x": 1}]
 TEXTS = [

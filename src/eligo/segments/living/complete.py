@@ -15,28 +15,35 @@ from typing import Any
 
 import numpy as np
 
-from eligo.compile.compiled import I64
+from eligo.compile.compiled import I32, I64, U8
+from eligo.evaluate.base import Completing, EvaluatorScratch
 from eligo.evaluate.interval import NARROW, ONE, covered
-from eligo.jit import handle, inline, kernel, trailing_zeros
-from eligo.segments.living.pools import CONJUNCTIONS, DISORDERED, HIDDEN, ROWS, TREES, WIDEST
+from eligo.evaluate.leaves import clear_truth, set_truth
+from eligo.evaluate.leaves import in_order as sort_rows
+from eligo.jit import handle, inline, kernel
+from eligo.segments.living.pools import CONJUNCTIONS, DISORDERED, HIDDEN, ROWS, TREES, WIDEST, Pools
 from eligo.segments.living.records import HEAD
 
 _FEW = 32  # rows that are sorted by insertion
 _DIGIT = 11  # bits by which many are sorted at a time
 
 
-# The memory of one evaluation as one argument of kernels.
-make_completion = handle("Completion", ("truth", "seen", "matched", "failed", "reached", "other", "keys"))
+# The memory of one evaluation as one argument of kernels; satisfied[0] counts conjunctions, in all events so far.
+make_completion = handle(
+    "CompletionHandle", ("truth", "seen", "matched", "failed", "reached", "other", "keys", "satisfied")
+)
 
 
-class CompletionScratch:
+class CompletionScratch(EvaluatorScratch):
     """Private memory of one evaluation at a time; it follows the rules as they become more."""
 
+    handle: Any
+    pools_type: Any = None  # of the rules that `enter` takes
+
     def __init__(self) -> None:
+        super().__init__(0)
         self.rows = self.conjunctions = self.widest = -1
-        self.satisfied = 0  # conjunctions, in all events so far
-        self.events = 0  # since the index was last asked to adjust itself
-        self.handle: Any = None
+        self.satisfied = np.zeros(1, np.int64)
 
     def fit(self, state: I64) -> None:
         """Room for rules in this state."""
@@ -55,7 +62,30 @@ class CompletionScratch:
             np.zeros(self.widest + 1, np.uint8),
             np.zeros(self.rows, np.int32),
             np.zeros(2 * self.rows, np.int64),
+            self.satisfied,
         )
+
+
+class Completion(Completing):
+    """Finds rows of pools. `allowed` has a byte for each tag, 1 for those of which a rule must have one; or none."""
+
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+
+    def scratch(self) -> CompletionScratch:
+        return CompletionScratch()
+
+    def evaluate_batch(
+        self, found: I32, offsets: I64, events: int, allowed: U8, scratch: CompletionScratch, ends: I64
+    ) -> int:
+        pools = self._pools
+        scratch.fit(pools.state)
+        args = pools.handle, found, offsets, events, allowed, scratch.handle, ends
+        if pools.handle._type is not scratch.pools_type:
+            scratch.pools_type = None  # Ctrl-C may come between any two steps
+            scratch.bind(complete_many, args)
+            scratch.pools_type = pools.handle._type
+        return scratch.enter(*args)  # type: ignore[no-any-return]
 
 
 @inline
@@ -81,9 +111,7 @@ def complete_rows(p, found, first, stop, s, start):
     truth, seen, matched, failed, reached = s.truth, s.seen, s.matched, s.failed, s.reached
     with_trees = p.state[TREES] > 0
     if with_trees:
-        for i in range(first, stop):
-            c = np.uint64(found[i])
-            truth[c >> np.uint64(6)] |= ONE << (c & np.uint64(63))
+        set_truth(truth, found, first, stop)
     k, misses = start, 0
     for i in range(first, stop):
         v = np.int64(owner[found[i]])
@@ -125,8 +153,7 @@ def complete_rows(p, found, first, stop, s, start):
                 failed[misses] = row
                 misses += 1
     if with_trees:
-        for i in range(first, stop):
-            truth[found[i] >> 6] = 0
+        clear_truth(truth, found, first, stop)
     for i in range(misses):
         seen[failed[i] >> 6] = 0
     for i in range(start, k):
@@ -154,9 +181,11 @@ def leave_out(p, matched, start, stop, wanted):
 @inline
 def in_order(p, s, start, stop):
     """Sort matched[start:stop] by sequence number: few by insertion, many digit by digit or by their bits."""
-    matched, sequence, seen, other, keys = s.matched, p.sequence, s.seen, s.other, s.keys
+    matched, sequence, other, keys = s.matched, p.sequence, s.other, s.keys
     n = stop - start
-    if n <= _FEW:
+    if p.state[DISORDERED] == 0:
+        sort_rows(matched, start, stop, s.seen)
+    elif n <= _FEW:
         for i in range(start + 1, stop):
             row = matched[i]
             j = i - 1
@@ -164,20 +193,6 @@ def in_order(p, s, start, stop):
                 matched[j + 1] = matched[j]
                 j -= 1
             matched[j + 1] = row
-    elif p.state[DISORDERED] == 0:
-        if n * 16 < len(seen):
-            matched[start:stop].sort()
-            return
-        for i in range(start, stop):
-            seen[matched[i] >> 6] |= ONE << np.uint64(matched[i] & 63)
-        k = start
-        for word in range(len(seen)):
-            left = seen[word]
-            seen[word] = 0
-            while left:
-                matched[k] = (word << 6) + trailing_zeros(left)
-                k += 1
-                left &= left - ONE
     else:
         low = high = sequence[matched[start]]
         for i in range(n):
@@ -200,28 +215,20 @@ def in_order(p, s, start, stop):
             shift += _DIGIT
 
 
-@inline
-def complete_event(p, found, first, stop, wanted, limit, s, start):
-    """The rows that found[first:stop] completes, in order, from matched[start] on; where they end."""
-    k = complete_rows(p, found, first, stop, s, start)
-    if len(wanted) or p.state[HIDDEN] > 0:
-        k = leave_out(p, s.matched, start, k, wanted)
-    in_order(p, s, start, k)
-    return min(k, start + limit) if limit >= 0 else k
-
-
 @kernel
-def complete_one(p, found, count, wanted, limit, s):
-    return complete_event(p, found, 0, count, wanted, limit, s, 0)
-
-
-@kernel
-def complete_many(p, found, offsets, events, wanted, limit, s, ends):
-    """The same for many events, as far as there is room; how many were done. Event i has matched[ends[i]:ends[i+1]]."""
+def complete_many(p, found, offsets, events, wanted, s, ends):
+    """The rows that the conjunctions of many events complete, in order, as far as there is room; how many were done.
+    Those of event i are found[offsets[i]:offsets[i+1]], and matched[ends[i]:ends[i+1]].
+    """
     k = i = 0
     ends[0] = 0
     while i < events and len(s.matched) - k > p.state[ROWS]:  # one more: a row is written before it is known
-        k = complete_event(p, found, offsets[i], offsets[i + 1], wanted, limit, s, k)
+        stop = complete_rows(p, found, offsets[i], offsets[i + 1], s, k)
+        if len(wanted) or p.state[HIDDEN] > 0:
+            stop = leave_out(p, s.matched, k, stop, wanted)
+        in_order(p, s, k, stop)
+        k = stop
         i += 1
         ends[i] = k
+    s.satisfied[0] += offsets[i] - offsets[0]
     return i

@@ -23,6 +23,7 @@ from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import looks_at
 from eligo.language.tree import Node
 from eligo.rule import Rule, RuleId
+from eligo.segments.base import NO_ROWS
 from eligo.segments.living.arrivals import Arrivals, many_arrivals, one_arrival
 from eligo.segments.living.pools import COMING, CONJUNCTIONS, FREE, GOING, LIVING, USED_CONJUNCTIONS
 from eligo.segments.living.structure import SOME, Structure
@@ -34,8 +35,6 @@ from eligo.segments.rules import Figures, Place, Rules
 from eligo.segments.sample import Sample
 
 _EFFORT = 2048  # of each of the steps by which the index adjusts itself to events that were observed
-
-_NONE: I32 = np.zeros(0, np.int32)
 
 
 class LivingSet(Rules):
@@ -62,14 +61,14 @@ class LivingSet(Rules):
         return self._view
 
     def find(self, rule: RuleId) -> Place | None:
-        row = self.structure.row(rule, LIVING, COMING)
+        row = self.structure.table.row(rule, LIVING, COMING)
         return None if row < 0 else (0, row)
 
     def sequence_at(self, place: Place) -> int:
         return int(self.structure.pools.sequence[place[1]])
 
     def rule_at(self, place: Place) -> Rule:
-        return self.structure.rule(place[1])
+        return self.structure.table.rule(place[1])
 
     def rules_naming(self, names: Iterable[str], *, mentioned: bool) -> list[Place]:
         structure, wanted = self.structure, self.wanted(names)
@@ -82,11 +81,7 @@ class LivingSet(Rules):
 
     def figures(self) -> Figures:
         structure = self.structure
-        candidates = evaluations = satisfied = 0
-        for search, completion in list(structure.scratches):
-            candidates += int(search.counters[0])
-            evaluations += int(search.counters[1])
-            satisfied += completion.satisfied
+        candidates, evaluations = structure.counters().tolist()
         with self.lock:
             return Figures(
                 conjunctions=int(structure.pools.state[USED_CONJUNCTIONS]),
@@ -96,7 +91,7 @@ class LivingSet(Rules):
                 evaluations=evaluations,
                 bytes={name: array.nbytes for name, array in structure.arrays().items()},
                 notes=structure.index.notes(),
-                false_candidates=max(candidates - satisfied, 0),
+                false_candidates=max(candidates - structure.satisfied(), 0),
             )
 
     # -- writing
@@ -171,12 +166,12 @@ class LivingSet(Rules):
         try:
             yield
         except BaseException:
-            turn(structure.pools.handle, np.concatenate((_NONE, *self._going)), COMING, LIVING)
-            structure.forget(np.concatenate((_NONE, *self._coming)))
+            turn(structure.pools.handle, np.concatenate((NO_ROWS, *self._going)), COMING, LIVING)
+            structure.forget(np.concatenate((NO_ROWS, *self._coming)))
             self.count = count
             raise
         else:
-            coming, going = np.concatenate((_NONE, *self._coming)), np.concatenate((_NONE, *self._going))
+            coming, going = np.concatenate((NO_ROWS, *self._coming)), np.concatenate((NO_ROWS, *self._going))
             with structure.gate:
                 turn(structure.pools.handle, coming, LIVING, LIVING)
                 turn(structure.pools.handle, going, COMING, FREE)

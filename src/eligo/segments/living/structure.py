@@ -10,8 +10,9 @@ confirmed by comparing their rows.
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, cast
@@ -19,43 +20,44 @@ from typing import Any, cast
 import numpy as np
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import I32, I64, Arrays
+from eligo.compile.compiled import I32, I64, U8, Arrays
 from eligo.compile.encode import SEVERAL, Encoder
+from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import same_row
 from eligo.index.native import NativeIndex
 from eligo.interrupts import checkpoint
 from eligo.options import own
-from eligo.rule import Rule, RuleId
+from eligo.segments.base import NO_ROWS, IndexedSegment, Joined, ends_of
 from eligo.segments.living.arrivals import Arrivals
-from eligo.segments.living.complete import CompletionScratch
+from eligo.segments.living.complete import Completion
 from eligo.segments.living.counts import CheckCounts
 from eligo.segments.living.gate import Gate
-from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, Pools
-from eligo.segments.living.records import HEAD, find_integer, find_text, slide, slide_all
-from eligo.segments.living.tags import Tags
+from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, ROWS, Pools
+from eligo.segments.living.records import slide, slide_all, tag_of
+from eligo.segments.living.table import PooledTable, Tags
 from eligo.segments.living.write_rules import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
-from eligo.segments.rule_table import rule_of
 from eligo.segments.segment import Recipe
 
 SOME = 200  # conjunctions, or rules, that come or go while the gate is closed
 _EFFORT = 4  # rows that the index may move to become better, for each that came or went
 _SLIDE = 4096  # words of records that may move at an update; more where more came
+_STAY = 0.004  # seconds that a batch stays inside
 
 
-_NONE: I32 = np.zeros(0, np.int32)
-
-
-class Structure:
+class Structure(IndexedSegment):
     """What one moment's answers come from. Methods that change it are called by one thread at a time."""
+
+    index: NativeIndex
+    table: PooledTable
 
     def __init__(self, recipe: Recipe, multi: frozenset[str], arrays: Arrays | None = None) -> None:
         """Empty, or what `arrays` gave."""
         kind = cast(type[NativeIndex], recipe.index)
         self.gate = Gate()
-        self.scratches: deque[tuple[Any, CompletionScratch]] = deque()
+        self._scratches: deque[tuple[Any, Any]] = deque()
+        self.searched = 0  # events since the index was last asked to adjust itself
         self.attributes, self.strings = recipe.attributes, recipe.strings
-        self.index: NativeIndex
         if arrays is None:
             self.pools, self.counts, self.tags = Pools(), CheckCounts(), Tags()
             self.index = kind.empty(recipe.strings, **own(kind, recipe.options))
@@ -64,6 +66,8 @@ class Structure:
             self.counts = CheckCounts(_part(arrays, "checks/"))
             self.tags = Tags.restored(_part(arrays, "tags/"))
             self.index = kind.revived(recipe.strings, _part(arrays, "index/"))
+        self.table = PooledTable(self.pools, self.tags)
+        self.evaluator = Completion(self.pools)
         self.follow(multi)
 
     def arrays(self) -> Arrays:
@@ -107,33 +111,42 @@ class Structure:
         """As long as this is the same, events that were encoded are encoded right."""
         return self.encoder, self.strings.taken, self.attributes.taken
 
-    # -- rules by row
+    # -- reading, inside the gate
 
-    @property
-    def has_integers(self) -> bool:
-        return bool(self.pools.state[INTEGERS])
+    def rows(self, alive: U8) -> I32:
+        seen: I32 = np.flatnonzero(self.pools.status[: self.pools.state[ROWS]] & 1).astype(np.int32)
+        return seen
 
-    def row(self, rule: RuleId, one: int, other: int) -> int:
-        """The row of a rule in one of two states, or -1."""
-        if isinstance(rule, str) == self.has_integers:
-            return -1
-        if isinstance(rule, str):
-            raw = np.frombuffer(bytearray(rule.encode()), np.uint8)
-            return find_text(self.pools.handle, raw, one, other)  # type: ignore[no-any-return]
-        return find_integer(self.pools.handle, rule, one, other)  # type: ignore[no-any-return]
+    def allowed(self, tags: frozenset[str], alive: U8) -> U8:
+        return self.tags.wanted(tags)
 
-    def rule(self, row: int) -> Rule:
-        pools = self.pools
-        at = int(pools.record[row])
-        size, text, tags = pools.records[at + 1 : at + HEAD].tolist()
-        start = 4 * (at + HEAD + tags)
-        raw = pools.records.view(np.uint8)[start : start + size + text].tobytes()
-        return rule_of(
-            int(pools.ids[row]) if self.has_integers else raw[:size].decode(),
-            raw[size:].decode(),
-            float(pools.weight[row]),
-            map(self.tags.name, pools.records[at + HEAD : at + HEAD + tags].tolist()),
-        )
+    def joined(self, rows: I32) -> Joined | None:
+        return tag_of(self.pools.handle, rows, self.tags.joined), self.tags.unmarked
+
+    def asked(self, names: Sequence[str], alive: U8) -> tuple[list[str], list[str]]:
+        return self.counts.asked(self.attributes)
+
+    def satisfied(self) -> int:
+        """How many conjunctions all the searches so far that are not under way found satisfied."""
+        return sum(int(completion.satisfied[0]) for _, completion in list(self._scratches))
+
+    def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
+        self.searched += 1
+        return super().match(events, event, allowed)
+
+    def match_batch(self, events: EventBuffer, allowed: U8, first: int = 0) -> tuple[I64, I32]:
+        """The same from event `first` on, as far as time allows."""
+        deadline = time.perf_counter() + _STAY
+        counts, rows = [np.zeros(0, np.int64)], [NO_ROWS]
+        at, size = first, 8
+        while at < events.events and (at == first or time.perf_counter() < deadline):
+            stop = min(at + size, events.events)
+            some, pieces = self.match_between(events, at, stop, allowed)
+            counts.append(some)
+            rows += pieces
+            at, size = stop, min(2 * size, 512)
+        self.searched += at - first
+        return ends_of(np.concatenate(counts)), np.concatenate(rows)
 
     # -- changing
 
@@ -161,9 +174,9 @@ class Structure:
             # First those that no rule uses: the others go, and free their numbers, with their rules.
             given = number[fresh]
             self._delete(unused(self.pools.handle, given[given >= 0]))
-            self.forget(np.concatenate((_NONE, *rows)))
+            self.forget(np.concatenate((NO_ROWS, *rows)))
             raise
-        return rows[0] if len(rows) == 1 else np.concatenate((_NONE, *rows))
+        return rows[0] if len(rows) == 1 else np.concatenate((NO_ROWS, *rows))
 
     def _insert_conjunctions(self, comes: Arrivals, fresh: I64, number: I64) -> None:
         """Put those that are not known into the index, and their numbers beside those that are."""

@@ -1,0 +1,147 @@
+"""The protocol of a segment: rules that are searched together. They are sealed (segment.py) or live (live.py), or they
+change in place (living/structure.py).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eligo.compile.compiled import I32, I64, U8
+from eligo.compile.encode import Encode, Encoder
+from eligo.compile.events import EventBuffer
+from eligo.evaluate.base import Completing
+from eligo.index.base import Index
+
+if TYPE_CHECKING:
+    from eligo.segments.live import LiveTable
+    from eligo.segments.living.table import PooledTable
+    from eligo.segments.rule_table import RuleTable
+
+NO_ROWS: I32 = np.zeros(0, np.int32)
+# For some rows, the number of the tag that says what to ask of documents, or -1; and these tags, their mark apart: a
+# list that never changes, or a function of the number.
+Joined = tuple[I32, list[str] | Callable[[int], str]]
+
+
+class BaseSegment(ABC):
+    """Rules that are searched together. A row is a rule's number in the segment."""
+
+    table: RuleTable | LiveTable | PooledTable
+
+    @abstractmethod
+    def rows(self, alive: U8) -> NDArray[Any]:
+        """The rows of the rules that are there, given the view's mask."""
+
+    @abstractmethod
+    def allowed(self, tags: frozenset[str], alive: U8) -> U8:
+        """What `match` needs to report only rules that are there and have one of the tags."""
+
+    @abstractmethod
+    def joined(self, rows: I32) -> Joined | None:
+        """What some rules have to ask of documents; None if none of this segment has."""
+
+    @abstractmethod
+    def asked(self, names: Sequence[str], alive: U8) -> tuple[Iterable[str], Iterable[str]]:
+        """The attributes that living rules look at, and those that they ask for a pattern; `names`: by number."""
+
+    @abstractmethod
+    def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
+        """The rows that an event matches, in the order of adding."""
+
+    def match_event(self, encoder: Encoder, event: Any, buffer: EventBuffer, allowed: U8, encode: Encode) -> I32:
+        """The same for an event that is not in the buffer yet, which is empty."""
+        encode(encoder, event, buffer)
+        return self.match(buffer, 0, allowed)
+
+    @abstractmethod
+    def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
+        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches."""
+
+    @abstractmethod
+    def counters(self) -> NDArray[np.int64]:
+        """Candidates and predicate evaluations of all the searches so far that are not under way."""
+
+
+class MaskedSegment(BaseSegment):
+    """Rules that stay where they are: those that are gone are left out by a mask, a byte a row, or none at all."""
+
+    table: RuleTable | LiveTable
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def rows(self, alive: U8) -> NDArray[Any]:
+        return np.flatnonzero(alive) if len(alive) else np.arange(len(self))
+
+    def allowed(self, tags: frozenset[str], alive: U8) -> U8:
+        return self.table.rows_with_tags(tags) & (alive if len(alive) else np.uint8(1))
+
+    def joined(self, rows: I32) -> Joined | None:
+        joins = self.table.joins
+        return None if joins is None else (joins[0][rows], joins[1])
+
+
+class IndexedSegment(BaseSegment):
+    """Rules whose conjunctions are found by an index, and completed by an evaluator."""
+
+    index: Index
+    evaluator: Completing
+    _scratches: deque[tuple[Any, Any]]
+
+    def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
+        scratches = self._scratches
+        try:
+            found, evaluated = scratch = scratches.pop()
+        except IndexError:
+            found, evaluated = scratch = self._new_scratch()
+        count = self.index.search(events, event, found)
+        matched = self.evaluator.evaluate(found.found, count, allowed, evaluated) if count else 0
+        rows: I32 = evaluated.matched[:matched].copy() if matched else NO_ROWS
+        scratches.append(scratch)
+        return rows
+
+    def match_between(self, events: EventBuffer, first: int, stop: int, allowed: U8) -> tuple[I64, list[I32]]:
+        """For events first … stop-1 of the buffer: how many rows each one matches, and the rows, in several arrays."""
+        scratch = self._scratch()
+        counts, offsets, ends = (np.zeros(stop - first + 1, np.int64) for _ in range(3))
+        pieces: list[I32] = []
+        at = first
+        while at < stop:
+            searched = self.index.search_batch(events, at, stop, scratch[0], offsets)
+            done = 0
+            while at + done < searched:
+                some = self.evaluator.evaluate_batch(
+                    scratch[0].found, offsets[done:], searched - at - done, allowed, scratch[1], ends
+                )
+                to = at - first + done
+                counts[to : to + some] = np.diff(ends[: some + 1])
+                pieces.append(scratch[1].matched[: ends[some]].copy())
+                done += some
+            at = searched
+        self._scratches.append(scratch)
+        return counts[:-1], pieces
+
+    def counters(self) -> NDArray[np.int64]:
+        return sum((scratch.counters[:2] for scratch, _ in list(self._scratches)), np.zeros(2, np.int64))
+
+    def _scratch(self) -> tuple[Any, Any]:
+        try:
+            return self._scratches.pop()
+        except IndexError:
+            return self._new_scratch()
+
+    def _new_scratch(self) -> tuple[Any, Any]:
+        return self.index.scratch(), self.evaluator.scratch()
+
+
+def ends_of(counts: I64) -> I64:
+    """Where each of several groups ends, given their sizes; a 0 before them."""
+    ends = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=ends[1:])
+    return ends
