@@ -7,13 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from eligo.segments.living.blocks import class_words, size_class
+from eligo.index.dynamic.allocator import FIRST, USED, heap_class, heap_words
+from eligo.index.dynamic.allocator import FREE as FREE_WORDS
 from eligo.segments.living.counts import CheckCounts
 from eligo.segments.living.pools import (
-    BLOCKS,
     CONJUNCTIONS,
     FREE,
-    FREE_BLOCKS,
     FREE_CONJUNCTION,
     FREE_RECORDS,
     FREE_ROW,
@@ -43,8 +42,8 @@ def verify_structure(structure: Structure, rules: int) -> None:
     _conjunctions(structure, uses)
     blocks += _entries(pools, uses, entries)
     free = _free_blocks(pools)
-    assert free == pools.state[FREE_BLOCKS], "words in free blocks"
-    assert blocks + free == pools.state[BLOCKS], "blocks that nobody has"
+    assert free == pools.heads[FREE_WORDS], "words in free blocks"
+    assert blocks + free == pools.heads[USED], "blocks that nobody has"
     _slots(pools.id_slots, pools.id_hash, rows)
     _slots(pools.conjunction_slots, pools.conjunction_hash, set(uses))
     _records(structure, rows)
@@ -77,7 +76,7 @@ def _leaves(pools: Pools, rows: set[int]) -> tuple[Counter[int], set[tuple[int, 
             assert owner == row, f"row {row}: its leaves are those of {owner}"
             leaves = pools.blocks[at + 2 : at + 2 + 3 * size].reshape(-1, 3).tolist()
             assert all(a[1] <= b[1] for a, b in pairwise(leaves)), f"row {row}: order of leaves"
-            words += class_words(size_class(2 + 3 * size))
+            words += int(heap_words(heap_class(2 + 3 * size)))
             trees += 1
             for conjunction, before, end in leaves:
                 uses[conjunction] += 1
@@ -121,10 +120,10 @@ def _entries(pools: Pools, uses: Counter[int], wanted: set[tuple[int, int]]) -> 
 
 def _free_blocks(pools: Pools) -> int:
     words = 0
-    for k, first in enumerate(pools.free_block.tolist()):
+    for k, first in enumerate(pools.heads[FIRST:].tolist()):
         at = first
         while at >= 0:
-            words += class_words(k)
+            words += int(heap_words(k))
             at = int(pools.blocks[at])
     return words
 

@@ -13,7 +13,7 @@
                     owner[c]       whom it serves: one entry; -1: nobody; -2 - b: the entries in block b.
                                    Of a free number: the next free one
     entry           2 * row: c alone completes the rule;  2 * block + 1: c is a leaf of that tree and begins at 1
-    block b         words 2b … of `blocks`, either
+    block b         words 2b … of `blocks`, which the heap `heads` gives (dynamic/allocator.py), either
                         entries    how many, room for them + 2; the entries
                         leaves     row, leaf count M; then, ascending by begin, conjunction, begin - 1, end of each
 
@@ -34,26 +34,25 @@ from numpy.typing import NDArray
 
 from eligo.compile.compiled import Arrays
 from eligo.errors import LimitError
+from eligo.index.dynamic.allocator import USED, no_blocks
 from eligo.index.dynamic.growable import with_room
 from eligo.jit import handle
-from eligo.segments.living.blocks import SIZES
 from eligo.segments.living.slots import LEAST, with_slots
 
 FREE, LIVING, COMING, GOING = 0, 1, 2, 3  # odd: readers see it
 
-# What `state` counts. The first two are those of blocks.py.
-BLOCKS, FREE_BLOCKS = 0, 1
-ROWS, FREE_ROW, USED_ROWS, CONJUNCTIONS, FREE_CONJUNCTION, USED_CONJUNCTIONS = 2, 3, 4, 5, 6, 7
-RECORDS, FREE_RECORDS, SLID_TO, SLIDING = 8, 9, 10, 11  # words; the gap is SLID_TO … SLIDING, -1: there is none
-HIDDEN = 12  # rows in use that readers do not see
-DISORDERED, LAST = 13, 14  # rows are not in the order of their sequence numbers; the last one's number
-TREES, WIDEST = 15, 16  # blocks of leaves; leaves that the widest ever had
-INTEGERS = 17  # ids are integers
-_STATE = 24
+# What `state` counts.
+ROWS, FREE_ROW, USED_ROWS, CONJUNCTIONS, FREE_CONJUNCTION, USED_CONJUNCTIONS = 0, 1, 2, 3, 4, 5
+RECORDS, FREE_RECORDS, SLID_TO, SLIDING = 6, 7, 8, 9  # words; the gap is SLID_TO … SLIDING, -1: there is none
+HIDDEN = 10  # rows in use that readers do not see
+DISORDERED, LAST = 11, 12  # rows are not in the order of their sequence numbers; the last one's number
+TREES, WIDEST = 13, 14  # blocks of leaves; leaves that the widest ever had
+INTEGERS = 15  # ids are integers
+_STATE = 16
 
 _FIELDS = (
     "state", "status", "sequence", "ids", "id_hash", "weight", "record", "root", "id_slots", "uses",
-    "conjunction_hash", "owner", "conjunction_slots", "blocks", "free_block", "records", "record_bytes", "tag_uses",
+    "conjunction_hash", "owner", "conjunction_slots", "blocks", "heads", "records", "record_bytes", "tag_uses",
 )  # fmt: skip
 _ROW_ARRAYS = {
     "status": np.uint8, "sequence": np.int64, "ids": np.int64, "id_hash": np.uint32, "weight": np.float64,
@@ -79,7 +78,7 @@ class Pools:
             "id_slots": np.zeros(LEAST, np.int32),
             "conjunction_slots": np.zeros(LEAST, np.int32),
             "blocks": np.zeros(LEAST, np.int32),
-            "free_block": np.full(SIZES, -1, np.int64),
+            "heads": no_blocks(),
             "records": np.zeros(LEAST, np.int32),
             "tag_uses": np.zeros(16, np.int64),
         }
@@ -105,7 +104,7 @@ class Pools:
         state = self.state
         used = dict.fromkeys(_ROW_ARRAYS, int(state[ROWS]))
         used |= dict.fromkeys(_CONJUNCTION_ARRAYS, int(state[CONJUNCTIONS]))
-        return used | {"blocks": int(state[BLOCKS]), "records": int(state[RECORDS])}
+        return used | {"blocks": int(self.heads[USED]), "records": int(state[RECORDS])}
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name not in _FIELDS:
@@ -128,15 +127,15 @@ class Pools:
         """For so many rows, numbers, words of blocks and of records more, and for tags below that number."""
         state = self.state
         rows, conjunctions = int(state[ROWS]) + rows, int(state[CONJUNCTIONS]) + conjunctions
-        blocks, records = int(state[BLOCKS]) + blocks, int(state[RECORDS]) + records
+        blocks, records = int(self.heads[USED]) + blocks, int(state[RECORDS]) + records
         room = self._room
         if rows > room[0] or conjunctions > room[1] or blocks > room[2] or records > room[3] or tags > room[4]:
             self._grow(rows, conjunctions, blocks, records, tags)
 
     def _grow(self, rows: int, conjunctions: int, blocks: int, records: int, tags: int) -> None:
-        if rows >= _MOST or self.state[BLOCKS] >= _MOST:
+        if rows >= _MOST or self.heads[USED] >= _MOST:
             raise LimitError(
-                f"{rows:,} rules, {self.state[BLOCKS]:,} words for their trees: one matcher that changes in place has "
+                f"{rows:,} rules, {self.heads[USED]:,} words for their trees: one matcher that changes in place has "
                 "room for 2^30 of each; split the rules over several"
             )
         arrays = self._arrays

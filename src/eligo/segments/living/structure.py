@@ -24,6 +24,7 @@ from eligo.compile.compiled import I32, I64, U8, Arrays
 from eligo.compile.encode import SEVERAL, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
+from eligo.index.dynamic.allocator import USED
 from eligo.index.dynamic.content import same_row
 from eligo.index.native import NativeIndex
 from eligo.interrupts import checkpoint
@@ -33,7 +34,7 @@ from eligo.segments.living.arrivals import Arrivals
 from eligo.segments.living.complete import Completion
 from eligo.segments.living.counts import CheckCounts
 from eligo.segments.living.gate import Gate
-from eligo.segments.living.pools import BLOCKS, CONJUNCTIONS, INTEGERS, ROWS, Pools
+from eligo.segments.living.pools import CONJUNCTIONS, INTEGERS, ROWS, Pools
 from eligo.segments.living.records import slide, slide_all, tag_of
 from eligo.segments.living.table import PooledTable, Tags
 from eligo.segments.living.write_rules import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
@@ -265,7 +266,7 @@ class Structure(IndexedSegment):
             given += int(table.tag_offsets[stop] - table.tag_offsets[first])
             given += 0 if len(table.ids) else int(table.id_offsets[stop] - table.id_offsets[first])
         # A tag takes a word. Lists of entries may double, and blocks given back may not be of the sizes wanted.
-        blocks = 6 * (int(self.pools.state[BLOCKS]) + 8 * leaves + 8 * count)
+        blocks = 6 * (int(self.pools.heads[USED]) + 8 * leaves + 8 * count)
         self.pools.make_room(count, 0, blocks, given + 8 * count, len(self.tags))
 
 

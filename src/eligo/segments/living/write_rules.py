@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
 from eligo.index.dynamic.content import number_rows
 from eligo.jit import inline, kernel
-from eligo.segments.living.blocks import class_words, free_block, new_block, size_class
 from eligo.segments.living.pools import (
     COMING,
     CONJUNCTIONS,
@@ -101,7 +101,7 @@ def drop_numbers(p, numbers):
 
 
 @inline
-def add_entry(owner, blocks, free, state, c, entry):
+def add_entry(owner, blocks, heads, c, entry):
     """Let a conjunction serve a rule or a tree; once, even if it is several of its leaves."""
     v = np.int64(owner[c])
     if v == -1:
@@ -109,7 +109,7 @@ def add_entry(owner, blocks, free, state, c, entry):
         return
     if v >= 0:
         if v != entry:
-            at = new_block(blocks, free, state, 4)
+            at = take_block(blocks, heads, 4)
             blocks[at], blocks[at + 1], blocks[at + 2], blocks[at + 3] = 2, 4, v, entry
             owner[c] = -2 - (at >> 1)
         return
@@ -119,11 +119,11 @@ def add_entry(owner, blocks, free, state, c, entry):
     if blocks[at + n + 1] == entry or blocks[at + n] == entry:
         return
     if n + 2 == room:
-        larger = class_words(size_class(2 * n + 2))
-        to = new_block(blocks, free, state, larger)
+        larger = heap_words(heap_class(2 * n + 2))
+        to = take_block(blocks, heads, larger)
         for i in range(2, n + 2):
             blocks[to + i] = blocks[at + i]
-        free_block(blocks, free, state, at, room)
+        give_block(blocks, heads, at, room)
         blocks[to + 1] = larger
         owner[c] = -2 - (to >> 1)
         at = to
@@ -132,7 +132,7 @@ def add_entry(owner, blocks, free, state, c, entry):
 
 
 @inline
-def drop_entry(owner, blocks, free, state, c, entry):
+def drop_entry(owner, blocks, heads, c, entry):
     """The opposite; nothing happens where there is no such entry any more."""
     v = np.int64(owner[c])
     if v == entry:
@@ -151,13 +151,13 @@ def drop_entry(owner, blocks, free, state, c, entry):
     blocks[at] = n
     if n == 1:
         owner[c] = blocks[at + 2]
-        free_block(blocks, free, state, at, room)
+        give_block(blocks, heads, at, room)
     elif 3 * (n + 2) < room:
-        smaller = class_words(size_class(n + 2))
-        to = new_block(blocks, free, state, smaller)
+        smaller = heap_words(heap_class(n + 2))
+        to = take_block(blocks, heads, smaller)
         for k in range(n + 2):
             blocks[to + k] = blocks[at + k]
-        free_block(blocks, free, state, at, room)
+        give_block(blocks, heads, at, room)
         blocks[to + 1] = smaller
         owner[c] = -2 - (to >> 1)
 
@@ -199,7 +199,7 @@ def take_rules(
     tree, tree_offsets, begin, end, span, numbers,
 ):  # fmt: skip
     """Take in rules first … stop-1 of some that were compiled together; their rows. There is room for them."""
-    state, owner, blocks, free, uses = p.state, p.owner, p.blocks, p.free_block, p.uses
+    state, owner, blocks, heads, uses = p.state, p.owner, p.blocks, p.heads, p.uses
     records, data, hashes, slots, tag_uses = p.records, p.record_bytes, p.id_hash, p.id_slots, p.tag_uses
     rows = np.empty(stop - first, np.int32)
     for n in range(first, stop):
@@ -231,7 +231,7 @@ def take_rules(
         leaves = np.int64(span[n])
         p.root[r] = -1
         if leaves > 1:
-            at = new_block(blocks, free, state, 2 + 3 * leaves)
+            at = take_block(blocks, heads, 2 + 3 * leaves)
             write_leaves(blocks, at, r, leaves, tree, begin, end, numbers, tree_offsets[n], tree_offsets[n + 1])
             p.root[r] = -2 - (at >> 1)
             state[TREES] += 1
@@ -240,13 +240,13 @@ def take_rules(
                 uses[blocks[q]] += 1
                 if blocks[q + 1] == 0:
                     entry = 2 * r if blocks[q + 2] == leaves else at + 1
-                    add_entry(owner, blocks, free, state, np.int64(blocks[q]), entry)
+                    add_entry(owner, blocks, heads, np.int64(blocks[q]), entry)
         elif leaves == 1:
             for t in range(tree_offsets[n], tree_offsets[n + 1]):
                 if tree[t] >= 0:
                     p.root[r] = numbers[tree[t]]
             uses[p.root[r]] += 1
-            add_entry(owner, blocks, free, state, np.int64(p.root[r]), 2 * r)
+            add_entry(owner, blocks, heads, np.int64(p.root[r]), 2 * r)
     state[USED_ROWS] += stop - first
     state[HIDDEN] += stop - first if status == COMING else 0
     return rows
@@ -255,7 +255,7 @@ def take_rules(
 @kernel
 def forget_rules(p, rows):
     """Take out rules; the numbers of the conjunctions that nobody uses any more."""
-    state, owner, blocks, free, uses, root = p.state, p.owner, p.blocks, p.free_block, p.uses, p.root
+    state, owner, blocks, heads, uses, root = p.state, p.owner, p.blocks, p.heads, p.uses, p.root
     records, hashes, slots, status, tag_uses, place = p.records, p.id_hash, p.id_slots, p.status, p.tag_uses, p.record
     most = 0
     for r in rows:
@@ -270,7 +270,7 @@ def forget_rules(p, rows):
         free_record(records, state, at)
         if root[r] >= 0:
             c = np.int64(root[r])
-            drop_entry(owner, blocks, free, state, c, 2 * np.int64(r))
+            drop_entry(owner, blocks, heads, c, 2 * np.int64(r))
             uses[c] -= 1
             if uses[c] == 0:
                 gone[k] = c
@@ -282,12 +282,12 @@ def forget_rules(p, rows):
                 c = np.int64(blocks[q])
                 if blocks[q + 1] == 0:
                     entry = 2 * np.int64(r) if blocks[q + 2] == leaves else b + 1
-                    drop_entry(owner, blocks, free, state, c, entry)
+                    drop_entry(owner, blocks, heads, c, entry)
                 uses[c] -= 1
                 if uses[c] == 0:
                     gone[k] = c
                     k += 1
-            free_block(blocks, free, state, b, 2 + 3 * leaves)
+            give_block(blocks, heads, b, 2 + 3 * leaves)
             state[TREES] -= 1
         state[HIDDEN] -= status[r] & 1 == 0
         status[r] = FREE
