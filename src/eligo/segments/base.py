@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, I64, U8
-from eligo.compile.encode import Encode, Encoder
+from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encode, Encoder
 from eligo.compile.events import EventBuffer
+from eligo.compile.strings import Strings
 from eligo.evaluate.base import Completing
 from eligo.index.base import Index
 
@@ -33,6 +35,8 @@ class BaseSegment(ABC):
     """Rules that are searched together. A row is a rule's number in the segment."""
 
     table: RuleTable | LiveTable | PooledTable
+    text_attributes: Any  # numbers of the attributes whose events must bring the bytes of their strings
+    pattern_attributes: Any  # and of those with a pattern that only the text itself can answer
 
     @abstractmethod
     def rows(self, alive: U8) -> NDArray[Any]:
@@ -138,6 +142,22 @@ class IndexedSegment(BaseSegment):
 
     def _new_scratch(self) -> tuple[Any, Any]:
         return self.index.scratch(), self.evaluator.scratch()
+
+
+def encoder_for(
+    segments: Iterable[BaseSegment],
+    attributes: Attributes,
+    strings: Strings,
+    multi: Iterable[str],
+    asked: Callable[[], tuple[Iterable[str], Iterable[str]]],
+) -> Encoder:
+    """What encodes events for some segments; `multi` are attributes that may have several values."""
+    special = dict.fromkeys(multi, SEVERAL)
+    for segment in segments:
+        for flag, numbers in ((TEXT, segment.text_attributes), (PATTERN, segment.pattern_attributes)):
+            for name in map(attributes.names.__getitem__, numbers):
+                special[name] = special.get(name, 0) | flag
+    return Encoder(attributes, strings, special, asked)
 
 
 def ends_of(counts: I64) -> I64:

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, U8, Compiled
-from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.naming import rules_naming
 from eligo.compile.strings import Strings
 from eligo.index.auto import Auto
 from eligo.interrupts import uninterrupted
 from eligo.language.tree import Node
 from eligo.rule import Rule, RuleId
+from eligo.segments.base import MaskedSegment, encoder_for
 from eligo.segments.live import LivePart, LiveSegment
 from eligo.segments.planning import described
 from eligo.segments.row_builder import RowBuilder
@@ -316,7 +316,7 @@ class RuleSet(Rules):
     # -- views
 
     def _new_view(self) -> View:
-        segments: list[Segment | LivePart] = list(self.segments)
+        segments: list[MaskedSegment] = list(self.segments)
         alive = list(self.alive)
         if len(self.live.rows):
             part, mask = self.live.part(len(self.recipe.attributes))
@@ -324,19 +324,8 @@ class RuleSet(Rules):
             alive.append(mask)
         attributes, strings = self.recipe.attributes, self.recipe.strings
         asked = cache(partial(asked_attributes, segments, alive, attributes.names))
-        encoder = Encoder(attributes, strings, self._special(segments), asked)
+        encoder = encoder_for(segments, attributes, strings, self.multi, asked)
         return View(segments, alive, encoder, attributes.names)
-
-    def _special(self, segments: Sequence[Segment | LivePart]) -> dict[str, int]:
-        """What events have to bring, by the attribute's name, as encoders want it."""
-        special = dict.fromkeys(self.multi, SEVERAL)
-        names = self.recipe.attributes.names
-        for segment in segments:
-            for number in segment.text_attributes:
-                special[names[number]] = special.get(names[number], 0) | TEXT
-            for number in segment.pattern_attributes:
-                special[names[number]] = special.get(names[number], 0) | PATTERN
-        return special
 
     # -- merging
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -296,11 +296,12 @@ def column_table(
     """From arrays, with tags by row, and without the slots that find a row by its id; `join_rule_tables` makes them."""
     names: dict[str, int] = {}
     numbers: list[int] = []
-    sizes = np.zeros(len(sequence), np.int64)
+    tag_offsets = np.zeros(len(sequence) + 1, np.int64)
     for row in sorted(tags):
         some = dict.fromkeys(tags[row])
-        sizes[row] = len(some)
+        tag_offsets[row + 1] = len(some)
         numbers.extend(names.setdefault(tag, len(names)) for tag in some)
+    np.cumsum(tag_offsets, out=tag_offsets)
     name_offsets, name_data = packed(list(names))
     id_offsets, id_data = ids if isinstance(ids, tuple) else (np.zeros(1, np.int64), np.zeros(0, np.uint8))
     return RuleTable(
@@ -311,7 +312,7 @@ def column_table(
         text_offsets=texts[0],
         text_data=texts[1],
         weight=weights,
-        tag_offsets=np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))),
+        tag_offsets=tag_offsets,
         tag=np.array(numbers, np.int32),
         tag_name_offsets=name_offsets,
         tag_name_data=name_data,
@@ -393,7 +394,7 @@ def strings_of(offsets: I64, data: U8) -> list[str]:
 
 
 def _offsets(sizes: Sequence[int]) -> I64:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(sizes, np.int64))))
+    return np.fromiter(accumulate(sizes, initial=0), np.int64, len(sizes) + 1)
 
 
 def _id_slots(ids: I64, offsets: I64, data: U8) -> I32:

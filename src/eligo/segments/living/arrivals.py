@@ -13,7 +13,7 @@ from eligo.index.dynamic.content import row_hashes, same_row
 from eligo.index.dynamic.row_encoder import rows_of
 from eligo.jit import kernel
 from eligo.rule import RuleId
-from eligo.segments.rule_table import RuleTable
+from eligo.segments.rule_table import RuleTable, column_table, packed
 
 
 @dataclass
@@ -24,7 +24,6 @@ class Arrivals:
     """
 
     table: RuleTable
-    tag_names: list[str]
     tree: I32
     tree_offsets: I64
     begin: I32
@@ -45,44 +44,26 @@ class Arrivals:
 
 def many_arrivals(table: RuleTable, compiled: Compiled) -> Arrivals:
     """Many rules, as they are compiled for segments."""
-    return _arrivals(table, table.tag_names(), compiled.tree, compiled.tree_offsets, *rows_of(compiled))
+    return _arrivals(table, compiled.tree, compiled.tree_offsets, *rows_of(compiled))
 
 
 def one_arrival(
     rule: RuleId, text: str, weight: float, tags: tuple[str, ...], sequence: int, tree: I32, words: I64, offsets: I64
 ) -> Arrivals:
     """One rule: its tree, and the rows of its conjunctions."""
-    names = list(dict.fromkeys(tags)) if tags else []
-    raw_text = text.encode()
-    raw_id = rule.encode() if isinstance(rule, str) else b""
-    table = RuleTable(
-        sequence=np.array([sequence], np.int64),
-        ids=_NO_IDS if isinstance(rule, str) else np.array([rule], np.int64),
-        id_offsets=np.array([0, len(raw_id)], np.int64),
-        id_data=np.frombuffer(bytearray(raw_id), np.uint8),
-        text_offsets=np.array([0, len(raw_text)], np.int64),
-        text_data=np.frombuffer(bytearray(raw_text), np.uint8),
-        weight=np.array([weight]),
-        tag_offsets=np.array([0, len(names)], np.int64),
-        tag=np.arange(len(names), dtype=np.int32) if names else _NO_TAGS,
-        tag_name_offsets=_NO_IDS,
-        tag_name_data=_NO_BYTES,
-        slots=_NO_TAGS,
-    )
-    return _arrivals(table, names, tree, np.array([0, len(tree)], np.int64), words, offsets)
+    ids = packed([rule]) if isinstance(rule, str) else np.array([rule], np.int64)
+    table = column_table(np.array([sequence], np.int64), ids, packed([text]), np.array([weight]), {0: tags})
+    return _arrivals(table, tree, np.array([0, len(tree)], np.int64), words, offsets)
 
 
-_NO_IDS, _NO_TAGS, _NO_BYTES = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint8)
-
-
-def _arrivals(table: RuleTable, tags: list[str], tree: I32, tree_offsets: I64, words: I64, offsets: I64) -> Arrivals:
+def _arrivals(table: RuleTable, tree: I32, tree_offsets: I64, words: I64, offsets: I64) -> Arrivals:
     begin, end, span, hashes, which, kept = study(tree, tree_offsets, words, offsets)
     if kept < len(hashes):
         seen = np.maximum.accumulate(which)
         keep = np.diff(seen, prepend=-1) > 0  # the first of each number, which ascend
         words, offsets = kept_slices(words, offsets, keep)
         hashes = hashes[keep]
-    return Arrivals(table, tags, tree, tree_offsets, begin, end, span, words, offsets, hashes, which)
+    return Arrivals(table, tree, tree_offsets, begin, end, span, words, offsets, hashes, which)
 
 
 @kernel

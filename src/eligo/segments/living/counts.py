@@ -6,7 +6,6 @@ import numpy as np
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, Arrays
-from eligo.compile.encode import PATTERN, TEXT
 from eligo.index.dynamic.content import count_texts
 from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, row_words
 from eligo.jit import kernel
@@ -41,14 +40,6 @@ class CheckCounts:
     def asked(self, attributes: Attributes) -> tuple[list[str], list[str]]:
         """The attributes that some check is about, and those that one asks for a pattern."""
         return self.named(attributes), [attributes.names[number] for number in np.nonzero(self.pattern)[0].tolist()]
-
-    def special(self, attributes: Attributes) -> dict[str, int]:
-        """What events have to bring, by the attribute's name, as encoders want it."""
-        found: dict[str, int] = {}
-        for flag, counts in ((TEXT, self.text), (PATTERN, self.pattern)):
-            for number in np.nonzero(counts)[0].tolist():
-                found[attributes.names[number]] = found.get(attributes.names[number], 0) | flag
-        return found
 
 
 @kernel

@@ -21,7 +21,7 @@ import numpy as np
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, I64, U8, Arrays
-from eligo.compile.encode import SEVERAL, Encoder
+from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.allocator import USED
@@ -29,7 +29,7 @@ from eligo.index.dynamic.content import same_row
 from eligo.index.native import NativeIndex
 from eligo.interrupts import checkpoint
 from eligo.options import own
-from eligo.segments.base import NO_ROWS, IndexedSegment, Joined, ends_of
+from eligo.segments.base import NO_ROWS, IndexedSegment, Joined, encoder_for, ends_of
 from eligo.segments.living.arrivals import Arrivals
 from eligo.segments.living.complete import Completion
 from eligo.segments.living.counts import CheckCounts
@@ -96,10 +96,8 @@ class Structure(IndexedSegment):
     def follow(self, multi: frozenset[str]) -> None:
         """Let events be encoded for the checks that there are, and with several values for some attributes."""
         self.multi = multi
-        special = self.counts.special(self.attributes)
-        for name in multi:
-            special[name] = special.get(name, 0) | SEVERAL
-        self.encoder = Encoder(self.attributes, self.strings, special, partial(self.counts.asked, self.attributes))
+        asked = partial(self.counts.asked, self.attributes)
+        self.encoder = encoder_for([self], self.attributes, self.strings, multi, asked)
 
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
         """Use these tables from now on, in which all that rows name has the number that it had."""
@@ -123,6 +121,14 @@ class Structure(IndexedSegment):
 
     def joined(self, rows: I32) -> Joined | None:
         return tag_of(self.pools.handle, rows, self.tags.joined), self.tags.unmarked
+
+    @property
+    def text_attributes(self) -> list[int]:
+        return np.flatnonzero(self.counts.text).tolist()
+
+    @property
+    def pattern_attributes(self) -> list[int]:
+        return np.flatnonzero(self.counts.pattern).tolist()
 
     def asked(self, names: Sequence[str], alive: U8) -> tuple[list[str], list[str]]:
         return self.counts.asked(self.attributes)
@@ -202,7 +208,9 @@ class Structure(IndexedSegment):
 
     def _insert_rules(self, comes: Arrivals, number: I64, status: int, rows: list[I32]) -> None:
         table = comes.table
-        tag = self.tags.numbers(comes.tag_names, self.pools.tag_uses)[table.tag] if comes.tag_names else table.tag
+        tag = table.tag
+        if len(tag):
+            tag = self.tags.numbers(table.tag_names(), self.pools.tag_uses)[tag]
         numbers = number[comes.which] if len(number) else comes.which
         for first in range(0, len(comes), SOME):
             checkpoint()
