@@ -42,6 +42,7 @@ HIDDEN = (MENTION, JOINED, OWNER)
 FEW = 8  # ids that are whole numbers: more are taken faster by NumPy than one by one
 MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
 KEPT = 1 << 22  # rules of a segment of which Python objects of ids are kept
+NO_TEXTS: tuple[I64, U8] = np.zeros(1, np.int64), np.zeros(0, np.uint8)
 
 
 def is_id(rule: object) -> TypeGuard[RuleId]:
@@ -268,7 +269,7 @@ def make_rule_table(
     text_offsets, text_data = packed(texts)
     name_offsets, name_data = packed(list(names))
     with_text = bool(ids) and isinstance(ids[0], str)
-    id_offsets, id_data = packed(ids) if with_text else (np.zeros(1, np.int64), np.zeros(0, np.uint8))  # type: ignore[arg-type]
+    id_offsets, id_data = packed(ids) if with_text else NO_TEXTS  # type: ignore[arg-type]
     whole = np.zeros(0, np.int64) if with_text else np.array(ids, np.int64)
     return RuleTable(
         sequence=np.array(sequence, np.int64),
@@ -301,9 +302,10 @@ def column_table(
         some = dict.fromkeys(tags[row])
         tag_offsets[row + 1] = len(some)
         numbers.extend(names.setdefault(tag, len(names)) for tag in some)
-    np.cumsum(tag_offsets, out=tag_offsets)
-    name_offsets, name_data = packed(list(names))
-    id_offsets, id_data = ids if isinstance(ids, tuple) else (np.zeros(1, np.int64), np.zeros(0, np.uint8))
+    if names:
+        np.cumsum(tag_offsets, out=tag_offsets)
+    name_offsets, name_data = packed(list(names)) if names else NO_TEXTS
+    id_offsets, id_data = ids if isinstance(ids, tuple) else NO_TEXTS
     return RuleTable(
         sequence=sequence,
         ids=np.zeros(0, np.int64) if isinstance(ids, tuple) else ids,

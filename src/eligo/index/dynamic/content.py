@@ -87,15 +87,15 @@ def hash_check(words, q):
 
 @kernel
 def row_hashes(words, offsets):
-    """A hash of the checks of each row."""
-    hashes = np.zeros(len(offsets) - 1, np.uint64)
+    """A hash of 32 bits of the checks of each row."""
+    hashes = np.zeros(len(offsets) - 1, np.uint32)
     for r in range(len(hashes)):
         q, end = first_check(words, offsets[r]), offsets[r] + row_words(words, offsets[r])
         total = np.uint64(0)
         while q < end:
             total += hash_check(words, q)
             q += check_words(words[q])
-        hashes[r] = mixed(np.uint64(0), np.int64(total))
+        hashes[r] = np.uint32(mixed(np.uint64(0), np.int64(total)) >> np.uint64(32))
     return hashes
 
 

@@ -7,21 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, I64, Compiled, kept_slices
+from eligo.compile.compiled import I32, I64, Compiled, unique
 from eligo.evaluate.labels import label_intervals
-from eligo.index.dynamic.content import row_hashes, same_row
+from eligo.index.dynamic.content import row_hashes
 from eligo.index.dynamic.row_encoder import rows_of
-from eligo.jit import kernel
 from eligo.rule import RuleId
 from eligo.segments.rule_table import RuleTable, column_table, packed
 
 
 @dataclass
 class Arrivals:
-    """Columns and trees of rules; `words`, `offsets` and `hashes` of their conjunctions, each once.
-
-    `which` has for every conjunction of the compiled rules the one that it is of these, -1 where no rule uses it.
-    """
+    """Columns and trees of rules, with labels; `words`, `offsets` and `hashes` of their conjunctions, all used."""
 
     table: RuleTable
     tree: I32
@@ -32,7 +28,6 @@ class Arrivals:
     words: I64
     offsets: I64
     hashes: NDArray[np.uint32]
-    which: I64
 
     def __len__(self) -> int:
         return len(self.tree_offsets) - 1
@@ -44,6 +39,7 @@ class Arrivals:
 
 def many_arrivals(table: RuleTable, compiled: Compiled) -> Arrivals:
     """Many rules, as they are compiled for segments."""
+    compiled = unique(compiled)
     return _arrivals(table, compiled.tree, compiled.tree_offsets, *rows_of(compiled))
 
 
@@ -57,47 +53,5 @@ def one_arrival(
 
 
 def _arrivals(table: RuleTable, tree: I32, tree_offsets: I64, words: I64, offsets: I64) -> Arrivals:
-    begin, end, span, hashes, which, kept = study(tree, tree_offsets, words, offsets)
-    if kept < len(hashes):
-        seen = np.maximum.accumulate(which)
-        keep = np.diff(seen, prepend=-1) > 0  # the first of each number, which ascend
-        words, offsets = kept_slices(words, offsets, keep)
-        hashes = hashes[keep]
-    return Arrivals(table, tree, tree_offsets, begin, end, span, words, offsets, hashes, which)
-
-
-@kernel
-def study(tree, tree_offsets, words, offsets):
-    """Labels of leaves; the hash of each row, and for those that a tree uses the first equal one, by its number among
-    those to keep; how many these are.
-    """
     begin, end, span = label_intervals(tree, tree_offsets)
-    full = row_hashes(words, offsets)
-    n = len(full)
-    hashes = np.empty(n, np.uint32)
-    for i in range(n):
-        hashes[i] = np.uint32(full[i] >> np.uint64(32))
-    used = np.zeros(n, np.bool_)
-    for t in tree:
-        if t >= 0:
-            used[t] = True
-    which = np.full(n, -1, np.int64)
-    size = 16
-    while size < 2 * n:
-        size *= 2
-    slots, mask, kept = np.zeros(size, np.int32), np.int64(size - 1), 0
-    for i in range(n):
-        if not used[i]:
-            continue
-        at = np.int64(hashes[i]) & mask
-        while slots[at] != 0:
-            j = slots[at] - 1
-            if hashes[j] == hashes[i] and same_row(words, offsets[j], words, offsets[i]):
-                which[i] = which[j]
-                break
-            at = (at + 1) & mask
-        if which[i] < 0:
-            slots[at] = i + 1
-            which[i] = kept
-            kept += 1
-    return begin, end, span, hashes, which, kept
+    return Arrivals(table, tree, tree_offsets, begin, end, span, words, offsets, row_hashes(words, offsets))

@@ -110,7 +110,7 @@ class LivingSet(Rules):
         else:
             self.structure.prepare(comes)
             with self.structure.gate:
-                self.structure.insert(comes, LIVING)
+                self.structure.insert(comes, LIVING, prepared=True)
                 if place is not None:
                     self.structure.forget(np.array([place[1]], np.int32))
                 self.count += place is None

@@ -70,6 +70,7 @@ class Pools:
     """The arrays drawn above, and the handle that kernels take."""
 
     state: NDArray[np.int64]
+    heads: NDArray[np.int64]
 
     def __init__(self) -> None:
         self._arrays: Arrays = {
@@ -112,7 +113,7 @@ class Pools:
         return self._arrays[name]
 
     def _refresh(self) -> None:
-        self.state = self._arrays["state"]
+        self.state, self.heads = self._arrays["state"], self._arrays["heads"]
         whole = {**self._arrays, "record_bytes": self._arrays["records"].view(np.uint8)}
         self._room = (
             min(len(whole["root"]), len(whole["id_slots"]) // 2, _MOST),

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import I32, I64, U8, Arrays
+from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
@@ -164,18 +164,18 @@ class Structure(IndexedSegment):
         if comes is None:
             self.index.prepare(0, 0, 0, 0)
             return
-        some, attributes = comes.conjunctions, max(1, len(self.attributes))
-        self.pools.make_room(0, some, 0, 0, 0)
-        self.index.prepare(len(comes.words), some, int(self.pools.state[CONJUNCTIONS]) + some, attributes)
+        self._make_room_for_rows(len(comes.words), comes.conjunctions)
         self._make_room(comes, 0, len(comes))
 
-    def insert(self, comes: Arrivals, status: int) -> I32:
-        """Take rules in; their rows. Whoever wants them seen together with something else closes the gate around."""
+    def insert(self, comes: Arrivals, status: int, prepared: bool = False) -> I32:
+        """Take rules in; their rows. Whoever wants them seen together with something else closes the gate around, and
+        has it `prepared`.
+        """
         number = self._known(comes)
         rows: list[I32] = []
         fresh = np.nonzero(number < 0)[0]
         try:
-            self._insert_conjunctions(comes, fresh, number)
+            self._insert_conjunctions(comes, fresh, number, prepared)
             self._insert_rules(comes, number, status, rows)
         except BaseException:
             # First those that no rule uses: the others go, and free their numbers, with their rules.
@@ -185,20 +185,18 @@ class Structure(IndexedSegment):
             raise
         return rows[0] if len(rows) == 1 else np.concatenate((NO_ROWS, *rows))
 
-    def _insert_conjunctions(self, comes: Arrivals, fresh: I64, number: I64) -> None:
+    def _insert_conjunctions(self, comes: Arrivals, fresh: I64, number: I64, prepared: bool) -> None:
         """Put those that are not known into the index, and their numbers beside those that are."""
         words, offsets, hashes = comes.words, comes.offsets, comes.hashes
         if len(fresh) < len(number):
-            words, offsets = _rows(words, offsets, fresh)
+            words, offsets = kept_slices(words, offsets, number < 0)
             hashes = hashes[fresh]
         attributes = max(1, len(self.attributes))
         for first in range(0, len(fresh), SOME):
             checkpoint()
             stop = min(first + SOME, len(fresh))
-            # Pools that grow are copied, and readers go on with the old ones meanwhile.
-            self.pools.make_room(0, stop - first, 0, 0, 0)
-            highest = int(self.pools.state[CONJUNCTIONS]) + stop - first
-            self.index.prepare(int(offsets[stop] - offsets[first]), stop - first, highest, attributes)
+            if not prepared:
+                self._make_room_for_rows(int(offsets[stop] - offsets[first]), stop - first)
             with self.gate:
                 number[fresh[first:stop]] = new_numbers(self.pools.handle, hashes[first:stop], words, offsets[first:])
                 self.index.insert(words, offsets, first, stop, attributes)
@@ -211,7 +209,6 @@ class Structure(IndexedSegment):
         tag = table.tag
         if len(tag):
             tag = self.tags.numbers(table.tag_names(), self.pools.tag_uses)[tag]
-        numbers = number[comes.which] if len(number) else comes.which
         for first in range(0, len(comes), SOME):
             checkpoint()
             stop = min(first + SOME, len(comes))
@@ -222,7 +219,7 @@ class Structure(IndexedSegment):
                     take_rules(
                         self.pools.handle, first, stop, status, table.sequence, table.ids, table.id_offsets,
                         table.id_data, table.text_offsets, table.text_data, table.weight, table.tag_offsets, tag,
-                        comes.tree, comes.tree_offsets, comes.begin, comes.end, comes.span, numbers,
+                        comes.tree, comes.tree_offsets, comes.begin, comes.end, comes.span, number,
                     )
                 )  # fmt: skip
                 slide(self.pools.handle, _SLIDE + 256 * (stop - first))
@@ -264,6 +261,11 @@ class Structure(IndexedSegment):
             found[i] = c
         return found
 
+    def _make_room_for_rows(self, words: int, rows: int) -> None:
+        """Pools that grow are copied, and readers go on with the old ones meanwhile."""
+        self.pools.make_room(0, rows, 0, 0, 0)
+        self.index.prepare(words, rows, int(self.pools.state[CONJUNCTIONS]) + rows, max(1, len(self.attributes)))
+
     def _make_room(self, comes: Arrivals, first: int, stop: int) -> None:
         table, count = comes.table, stop - first
         if len(comes) == count:
@@ -280,12 +282,3 @@ class Structure(IndexedSegment):
 
 def _part(arrays: Arrays, prefix: str) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _rows(words: I64, offsets: I64, chosen: I64) -> tuple[I64, I64]:
-    """Some of the slices words[offsets[i]:offsets[i+1]], and their offsets."""
-    sizes = np.diff(offsets)[chosen]
-    ends = np.cumsum(sizes)
-    starts = np.concatenate((np.zeros(1, np.int64), ends))
-    take = np.arange(starts[-1]) + np.repeat(offsets[chosen] - starts[:-1], sizes)
-    return words[take], starts
