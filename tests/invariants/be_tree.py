@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from eligo.index.be_tree.blocks import block_class, class_words
+from eligo.index.be_tree.blocks import block_room
 from eligo.index.be_tree.directory import find_partition
 from eligo.index.be_tree.nodes import (
     ATOMIC,
@@ -18,7 +18,6 @@ from eligo.index.be_tree.nodes import (
     DIRECTORY,
     FILL,
     FREE_CLUSTER,
-    FREE_WORDS,
     KEY,
     LEAF,
     PARTITIONS,
@@ -29,10 +28,10 @@ from eligo.index.be_tree.nodes import (
     SPLIT,
     TOP,
     UP,
-    WORDS,
     Pools,
 )
 from eligo.index.be_tree.rank import directory_key, interval_of
+from eligo.index.dynamic.allocator import FREE, USED
 from eligo.index.dynamic.line import ANY
 from eligo.index.dynamic.packed_predicate import check_words, first_check, row_words, words_in_use
 from eligo.jit import kernel
@@ -46,7 +45,7 @@ def verify_tree(pools: Pools) -> None:
     assert walk.rows == state[ROWS], f"{walk.rows} rows in l-nodes, {state[ROWS]} counted"
     assert walk.clusters + walk.free_clusters() == state[CLUSTERS], "c-nodes that nobody has"
     assert walk.partitions + walk.free_partitions() == state[PARTITIONS], "p-nodes that nobody has"
-    assert walk.words + state[FREE_WORDS] == state[WORDS], "blocks that nobody has"
+    assert walk.words + pools.heads[FREE] == pools.heads[USED], "blocks that nobody has"
     twice = [c for c, times in walk.seen.items() if times > 1]
     assert not twice, f"conjunction {twice[0]} has {walk.seen[twice[0]]} rows"
     counted = {key: int(count) for key, count in enumerate(pools.popular) if count}
@@ -74,7 +73,7 @@ class _Walk:
         assert rows <= cap, f"c-node {c}: {rows} rows, capacity {cap}"
         assert (c == 0) == (bits == ROOT), f"c-node {c}: shape {shape}"
         if room:
-            assert class_words(block_class(room)) == room, f"c-node {c}: block of {room}"
+            assert block_room(room) == room, f"c-node {c}: block of {room}"
             self.words += room
         found = list(self.rows_of(c))
         assert len(found) == rows, f"c-node {c}: {len(found)} rows, {rows} counted"
@@ -102,7 +101,7 @@ class _Walk:
         entries = [_pair(int(word)) for word in self.p.words[first : first + count]]
         assert len({key for key, _ in entries}) == count, f"c-node {c}: a key twice in its p-directory"
         if count:
-            self.words += int(class_words(block_class(count)))
+            self.words += int(block_room(count))
         total = 0
         for key, top in entries:
             p = _pair(self.word(top, UP))[1]

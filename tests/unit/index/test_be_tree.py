@@ -13,8 +13,9 @@ import eligo
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
-from eligo.index.be_tree.nodes import CLUSTERS, FREE_WORDS, MAX_CAP, REINSERTED, ROWS, WORDS, Pools
+from eligo.index.be_tree.nodes import CLUSTERS, MAX_CAP, REINSERTED, ROWS, Pools
 from eligo.index.be_tree.tree import BeTree, BeTreeBatch
+from eligo.index.dynamic.allocator import FREE, USED
 from eligo.index.dynamic.row_encoder import rows_of
 from eligo.index.scan import Scan
 from eligo.language import parse
@@ -186,7 +187,7 @@ def test_pools_that_have_to_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Changing(conjunctions, max_cap=3, min_size=2)
     for conjunction in range(len(conjunctions)):
         tree.insert(conjunction)
-        assert tree.pools.state[WORDS] <= len(tree.pools.words)
+        assert tree.pools.heads[USED] <= len(tree.pools.words)
         assert 8 * tree.pools.state[CLUSTERS] <= len(tree.pools.cluster)
     verify_tree(tree.pools)
     some = events(20, seed=2)
@@ -201,16 +202,16 @@ def test_updates_leave_no_memory_behind() -> None:
     tree = Changing(conjunctions, max_cap=5, min_size=2)
     for conjunction in range(len(conjunctions)):
         tree.insert(conjunction)
-    words, clusters = int(tree.pools.state[WORDS]), int(tree.pools.state[CLUSTERS])
+    words, clusters = int(tree.pools.heads[USED]), int(tree.pools.state[CLUSTERS])
     for _ in range(20_000):
         conjunction = rng.randrange(len(conjunctions))
         tree.delete(conjunction)
         tree.insert(conjunction)
         tree.index.adjust(4)
     verify_tree(tree.pools)
-    assert tree.pools.state[WORDS] < 1.5 * words
+    assert tree.pools.heads[USED] < 1.5 * words
     assert tree.pools.state[CLUSTERS] < 1.5 * clusters
-    assert tree.pools.state[FREE_WORDS] < words
+    assert tree.pools.heads[FREE] < words
 
 
 def test_memory_is_given_back() -> None:
@@ -219,13 +220,13 @@ def test_memory_is_given_back() -> None:
     tree = Changing(conjunctions, max_cap=5, min_size=2)
     for conjunction in range(len(conjunctions)):
         tree.insert(conjunction)
-    words = int(tree.pools.state[WORDS])
+    words = int(tree.pools.heads[USED])
     for conjunction in rng.sample(range(len(conjunctions)), 9 * len(conjunctions) // 10):
         tree.delete(conjunction)
     for _ in range(5):
         while tree.index.adjust(50):
             verify_tree(tree.pools)
-    assert tree.pools.state[WORDS] < words / 2
+    assert tree.pools.heads[USED] < words / 2
     some = events(20, seed=2)
     wanted = [[c for c in one if c in tree.living] for one in answers(Scan.build(conjunctions), encoder, some)]
     assert answers(tree.index, encoder, some) == wanted

@@ -180,13 +180,13 @@ def adjust_tree(t, effort, chosen, carry):
 
     An l-node is gone through whole, and what that is more than the effort is made up for the next times.
     """
-    cluster, state = t.cluster, t.state
+    cluster, state, heads = t.cluster, t.state, t.heads
     state[CREDIT] = min(state[CREDIT] + effort, 2 * effort)
     while state[CREDIT] > 0 and has_room(t, 4 * len(carry)):
         c = state[AT_CLUSTER]
         if c >= state[CLUSTERS]:
             end_round(t)
-            if is_sparse(state):
+            if is_sparse(heads):
                 cut_off_end(t)
             state[AT_CLUSTER] = 0
             return True
@@ -195,7 +195,7 @@ def adjust_tree(t, effort, chosen, carry):
         rows = upper(cluster[8 * c + LEAF])
         if bits_of_cluster(cluster[8 * c + SHAPE]) == DEAD:
             continue
-        if is_sparse(state):
+        if is_sparse(heads):
             sink_blocks(t, c)
         if rows == 0:
             continue

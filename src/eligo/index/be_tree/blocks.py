@@ -1,4 +1,4 @@
-"""Blocks of words, by class of size, with a free list for each; and c-nodes, which have them (layout: nodes.py)."""
+"""C-nodes, and the blocks of words that they have (layout: nodes.py)."""
 
 from __future__ import annotations
 
@@ -11,53 +11,25 @@ from eligo.index.be_tree.nodes import (
     DIRECTORY,
     FILL,
     FREE_CLUSTER,
-    FREE_WORDS,
     LEAF,
     MAX_CAP,
     PREFIX,
     SHAPE,
     SPLIT,
     UP,
-    WORDS,
 )
+from eligo.index.dynamic.allocator import give_block, take_block
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
 
 @inline
-def block_class(size):
-    """The class of the smallest block that holds so many words: 16, 24, 32, 48, 64, 96 …"""
-    k, room = 0, 16
+def block_room(size):
+    """Words of a block for so many of a c-node: 16, 24, 32, 48, 64, 96 …, so that it seldom has to move as it grows."""
+    room, half = 16, 24
     while room < size:
-        k += 1
-        room = 16 << (k >> 1) if k & 1 == 0 else 24 << (k >> 1)
-    return k
-
-
-@inline
-def class_words(k):
-    return 16 << (k >> 1) if k & 1 == 0 else 24 << (k >> 1)
-
-
-@kernel
-def new_block(t, size):
-    k = block_class(size)
-    at = t.free_block[k]
-    if at >= 0:
-        t.free_block[k] = t.words[at]
-        t.state[FREE_WORDS] -= class_words(k)
-        return at
-    at = t.state[WORDS]
-    t.state[WORDS] += class_words(k)
-    return at
-
-
-@kernel
-def free_block(t, at, room):
-    k = block_class(room)
-    t.words[at] = t.free_block[k]
-    t.free_block[k] = at
-    t.state[FREE_WORDS] += class_words(k)
+        room, half = half, 2 * room
+    return room
 
 
 @kernel
@@ -66,15 +38,15 @@ def change_block(t, c, size):
     cluster = t.cluster
     block, used, room = cluster[8 * c + BLOCK], upper(cluster[8 * c + FILL]), lower(cluster[8 * c + FILL])
     if size > 0:
-        other = new_block(t, size)
+        other = take_block(t.words, t.heads, block_room(size))
         for i in range(used):
             t.words[other + i] = t.words[block + i]
         cluster[8 * c + BLOCK] = other
-        cluster[8 * c + FILL] = pair(used, class_words(block_class(size)))
+        cluster[8 * c + FILL] = pair(used, block_room(size))
     else:
         cluster[8 * c + BLOCK], cluster[8 * c + FILL] = -1, 0
     if block >= 0:
-        free_block(t, block, room)
+        give_block(t.words, t.heads, block, room)
 
 
 @kernel
@@ -102,9 +74,9 @@ def new_cluster(t, prefix, bits, parent, owner):
 def drop_cluster(t, c):
     cluster, state = t.cluster, t.state
     if cluster[8 * c + BLOCK] >= 0:
-        free_block(t, cluster[8 * c + BLOCK], lower(cluster[8 * c + FILL]))
+        give_block(t.words, t.heads, cluster[8 * c + BLOCK], lower(cluster[8 * c + FILL]))
     if lower(cluster[8 * c + DIRECTORY]) > 0:
-        free_block(t, upper(cluster[8 * c + DIRECTORY]), lower(cluster[8 * c + DIRECTORY]))
+        give_block(t.words, t.heads, upper(cluster[8 * c + DIRECTORY]), block_room(lower(cluster[8 * c + DIRECTORY])))
     cluster[8 * c] = state[FREE_CLUSTER]
     cluster[8 * c + SHAPE] = DEAD
     state[FREE_CLUSTER] = c

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.be_tree.blocks import block_class, class_words, free_block
+from eligo.index.be_tree.blocks import block_room
 from eligo.index.be_tree.nodes import (
     BLOCK,
-    CLASSES,
     CLUSTERS,
     DEAD,
     DIRECTORY,
     FILL,
-    FREE_WORDS,
     SHAPE,
-    WORDS,
 )
+from eligo.index.dynamic.allocator import CLASSES, FIRST, FREE, USED, give_block, heap_class, heap_words
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
@@ -27,14 +25,14 @@ TRIES = 64  # free blocks of a class that are looked at
 
 
 @inline
-def is_sparse(state):
-    return 4 * state[FREE_WORDS] > state[WORDS]
+def is_sparse(heads):
+    return 4 * heads[FREE] > heads[USED]
 
 
 @kernel
-def lower_block(t, k, at):
-    """Take the lowest of some free blocks of a class out of its list, if it lies below `at`; or -1."""
-    words, free = t.words, t.free_block
+def lower_block(t, room, at):
+    """Take the lowest of some free blocks of so many words out of their list, if it lies below `at`; or -1."""
+    words, free, k = t.words, t.heads, FIRST + heap_class(room)
     best, before_best, before, one = np.int64(at), np.int64(-1), np.int64(-1), free[k]
     for _ in range(TRIES):
         if one < 0:
@@ -48,7 +46,7 @@ def lower_block(t, k, at):
         free[k] = words[best]
     else:
         words[before_best] = words[best]
-    t.state[FREE_WORDS] -= class_words(k)
+    free[FREE] -= room
     return best
 
 
@@ -59,45 +57,47 @@ def sink_blocks(t, c):
     block, room = cluster[8 * c + BLOCK], lower(cluster[8 * c + FILL])
     if block >= 0:
         # A larger block will do as well, if it is not much larger.
-        for k in range(block_class(room), min(block_class(room) + 3, CLASSES)):
-            other = lower_block(t, k, block)
+        size = room
+        for _ in range(3):
+            other = lower_block(t, size, block)
             if other >= 0:
                 for i in range(upper(cluster[8 * c + FILL])):
                     words[other + i] = words[block + i]
                 cluster[8 * c + BLOCK] = other
-                cluster[8 * c + FILL] = pair(upper(cluster[8 * c + FILL]), class_words(k))
-                free_block(t, block, room)
+                cluster[8 * c + FILL] = pair(upper(cluster[8 * c + FILL]), size)
+                give_block(words, t.heads, block, room)
                 break
+            size = block_room(size + 1)
     entries, count = upper(cluster[8 * c + DIRECTORY]), lower(cluster[8 * c + DIRECTORY])
     if count:
-        other = lower_block(t, block_class(count), entries)
+        other = lower_block(t, block_room(count), entries)
         if other >= 0:
             for i in range(count):
                 words[other + i] = words[entries + i]
             cluster[8 * c + DIRECTORY] = pair(other, count)
-            free_block(t, entries, count)
+            give_block(words, t.heads, entries, block_room(count))
 
 
 @kernel
 def cut_off_end(t):
     """Forget the free blocks behind the last one that is used."""
-    cluster, words, free, state = t.cluster, t.words, t.free_block, t.state
+    cluster, words, free = t.cluster, t.words, t.heads
     end = np.int64(0)
-    for c in range(state[CLUSTERS]):
+    for c in range(t.state[CLUSTERS]):
         if cluster[8 * c + SHAPE] & 0x7F == DEAD:
             continue
         if cluster[8 * c + BLOCK] >= 0:
             end = max(end, cluster[8 * c + BLOCK] + lower(cluster[8 * c + FILL]))
         count = lower(cluster[8 * c + DIRECTORY])
         if count:
-            end = max(end, upper(cluster[8 * c + DIRECTORY]) + class_words(block_class(count)))
-    for k in range(CLASSES):
+            end = max(end, upper(cluster[8 * c + DIRECTORY]) + block_room(count))
+    for k in range(FIRST, FIRST + CLASSES):
         one, last = free[k], np.int64(-1)
         free[k] = -1
         while one >= 0:
             after = words[one]
             if one >= end:
-                state[FREE_WORDS] -= class_words(k)
+                free[FREE] -= heap_words(k - FIRST)
             elif last < 0:
                 free[k] = last = one
                 words[one] = -1
@@ -106,4 +106,4 @@ def cut_off_end(t):
                 words[one] = -1
                 last = one
             one = after
-    state[WORDS] = end
+    free[USED] = end

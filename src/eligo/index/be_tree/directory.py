@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import mixed
-from eligo.index.be_tree.blocks import block_class, class_words, free_block, new_block, new_cluster
+from eligo.index.be_tree.blocks import block_room, new_cluster
 from eligo.index.be_tree.nodes import (
     BELOW,
     DIRECTORY,
@@ -17,6 +17,7 @@ from eligo.index.be_tree.nodes import (
     UP,
     put_slot,
 )
+from eligo.index.dynamic.allocator import give_block, take_block
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
@@ -65,12 +66,12 @@ def add_entry(t, c, entry):
     """Append to a c-node's p-directory, whose block is as large as its class."""
     cluster = t.cluster
     at, count = upper(cluster[8 * c + DIRECTORY]), lower(cluster[8 * c + DIRECTORY])
-    if count == 0 or class_words(block_class(count)) == count:
-        other = new_block(t, count + 1)
+    if count == 0 or block_room(count) == count:
+        other = take_block(t.words, t.heads, block_room(count + 1))
         for i in range(count):
             t.words[other + i] = t.words[at + i]
         if count:
-            free_block(t, at, count)
+            give_block(t.words, t.heads, at, count)
         at = other
     t.words[at + count] = entry
     cluster[8 * c + DIRECTORY] = pair(at, count + 1)
@@ -86,11 +87,11 @@ def drop_entry(t, c, key):
         i += 1
     count -= 1
     words[i] = words[at + count]
-    if count == 0 or block_class(count) != block_class(count + 1):
-        other = new_block(t, count) if count else 0
+    if count == 0 or block_room(count) != block_room(count + 1):
+        other = take_block(t.words, t.heads, block_room(count)) if count else np.int64(0)
         for j in range(count):
             t.words[other + j] = t.words[at + j]
-        free_block(t, at, count + 1)
+        give_block(t.words, t.heads, at, block_room(count + 1))
         at = other
     cluster[8 * c + DIRECTORY] = pair(at, count) if count else 0
 

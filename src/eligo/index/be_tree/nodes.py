@@ -15,7 +15,7 @@
     p-directory words[DIRECTORY …]: key << 32 | top bucket, in any order
     slots       c-node << 32 | key to p-node, by open addressing
     crown       the root's p-directory by key: top bucket + 1, or 0
-    l-node      rows (dynamic/packed_predicate.py) without gaps, in a block of `words`
+    l-node      rows (dynamic/packed_predicate.py) without gaps, in a block of `words` (dynamic/allocator.py: `heads`)
     by key      popular: expressions that have it; seen: events, of those watched; least, most: values that rules name;
                 trust: by how much its rank was too good, and what adapt.py gathers to tell: expected, wasted
 
@@ -31,6 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import F64, I32, I64, Arrays, mixed
+from eligo.index.dynamic.allocator import USED, no_blocks
 from eligo.index.dynamic.growable import with_room
 from eligo.jit import handle, inline, kernel
 
@@ -38,10 +39,10 @@ PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6,
 KEY, TOP, BELOW = 0, 1, 2
 ATOMIC, ROOT, DEAD, SPLIT = 64, 65, 66, 1 << 8
 
-# What `state` holds: c-nodes and p-nodes made, the first free one of each (-1), words used, slots taken, settings …
-CLUSTERS, FREE_CLUSTER, PARTITIONS, FREE_PARTITION, WORDS, SLOTS, MAX_CAP, MIN_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
-# … words in free blocks, rows, the highest conjunction ever seen + 1, attributes that there is room for …
-FREE_WORDS, ROWS, HIGHEST, ATTRIBUTES = 8, 9, 10, 11
+# What `state` holds: c-nodes and p-nodes made, the first free one of each (-1), slots taken, settings …
+CLUSTERS, FREE_CLUSTER, PARTITIONS, FREE_PARTITION, SLOTS, MAX_CAP, MIN_SIZE = 0, 1, 2, 3, 4, 5, 6
+# … rows, the highest conjunction ever seen + 1, attributes that there is room for …
+ROWS, HIGHEST, ATTRIBUTES = 7, 8, 9
 # … events watched in this window, all of them, conjunctions that they satisfied, the margin of what is not known well …
 EVENTS, WATCHED, SATISFIED, EXPLORE = 12, 13, 14, 15
 # … adjustment: the c-node where it goes on, work that it may do, rounds done, policies that are on, 100 × theta …
@@ -51,14 +52,13 @@ RECYCLED, REINSERTED, BEGAN, BEGAN_BEFORE = 21, 22, 23, 24
 # … and at the last choice of max_cap, with SATISFIED then; whether max_cap is chosen here.
 CHOSEN_AT, CHOSEN_SATISFIED, CHOOSES = 25, 26, 27
 LONGEST = 28  # words of the longest row ever
-CLASSES = 64
 _LEAST_SLOTS = 1 << 8
 BEHIND = 8  # words that may be looked at behind the last row
 _SLACK = 64  # c-nodes and p-nodes that one insertion may make beside those that its rows and checks call for
 _SLACK_WORDS = 1024
 
 _KEPT = (
-    "cluster", "partition", "slot_key", "slot_value", "crown", "words", "free_block", "where", "popular", "seen",
+    "cluster", "partition", "slot_key", "slot_value", "crown", "words", "heads", "where", "popular", "seen",
     "least", "most", "trust", "expected", "wasted", "state",
 )  # fmt: skip
 _FIELDS = (*_KEPT, "tally", "work")
@@ -90,7 +90,7 @@ class Pools:
         self.slot_key = np.full(_LEAST_SLOTS, -1, np.int64)
         self.slot_value = np.zeros(_LEAST_SLOTS, np.int32)
         self.words = np.zeros(BEHIND, np.int64)
-        self.free_block = np.full(CLASSES, -1, np.int64)
+        self.heads = no_blocks()
         self.where = np.zeros(0, np.int32)
         self.tally = np.zeros(0, np.int64)
         for name, kind in _BY_KEY.items():
@@ -125,7 +125,7 @@ class Pools:
         return {
             "cluster": 8 * int(state[CLUSTERS]),
             "partition": 4 * int(state[PARTITIONS]),
-            "words": int(state[WORDS]) + BEHIND,
+            "words": int(self.heads[USED]) + BEHIND,
             "where": int(state[HIGHEST]),
             "work": 0,
         }
@@ -149,7 +149,7 @@ class Pools:
                 more[: len(old)] = old
                 setattr(self, name, more)
         clusters, partitions, slots = (int(state[i]) for i in (CLUSTERS, PARTITIONS, SLOTS))
-        rows, words = int(state[ROWS]) + coming[0], int(state[WORDS]) + coming[1]
+        rows, words = int(state[ROWS]) + coming[0], int(self.heads[USED]) + coming[1]
         for name, size in (
             ("cluster", 8 * (clusters + 4 * rows + largest + _SLACK)),
             ("partition", 4 * (partitions + 2 * rows + largest + _SLACK)),
@@ -181,7 +181,7 @@ def has_room(t, row):
     return (
         8 * (state[CLUSTERS] + 4 * state[ROWS] + row + _SLACK) <= len(t.cluster)
         and 4 * (state[PARTITIONS] + 2 * state[ROWS] + row + _SLACK) <= len(t.partition)
-        and 4 * state[WORDS] + 8 * row + _SLACK_WORDS <= len(t.words)
+        and 4 * t.heads[USED] + 8 * row + _SLACK_WORDS <= len(t.words)
         and 4 * state[ROWS] + row + _SLACK <= len(t.work)
         and 2 * state[SLOTS] <= len(t.slot_key)
     )

@@ -30,10 +30,10 @@ from eligo.index.be_tree.nodes import (
     REINSERTED,
     ROUNDS,
     THETA,
-    WORDS,
     Pools,
 )
 from eligo.index.be_tree.search import make_work, observe_events, search_many
+from eligo.index.dynamic.allocator import USED
 from eligo.index.dynamic.growable import EARLY, release
 from eligo.index.dynamic.pooled_index import PooledIndex, PooledScratch, largest_and_highest
 from eligo.options import Option
@@ -149,10 +149,10 @@ class BeTree(PooledIndex):
         if not state[POLICIES] or (state[CLUSTERS] == 1 and state[HIGHEST] < _FEW):
             return False
         self.pools.make_room(0, 4 * len(self._carry), 0)
-        before = self.pools.state[WORDS]
+        before = self.pools.heads[USED]
         finished = adjust_tree(self.pools.handle, effort, self._chosen, self._carry)
-        if self.pools.state[WORDS] < before:
-            release(self.pools.words, int(self.pools.state[WORDS]))
+        if self.pools.heads[USED] < before:
+            release(self.pools.words, int(self.pools.heads[USED]))
         return not finished
 
     def observe(self, events: EventBuffer) -> None:
