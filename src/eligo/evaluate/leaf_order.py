@@ -46,9 +46,10 @@ def order_trees(tree, offsets, begin, end, span):
 
 @kernel
 def order_leaves(tree, offsets, begin, rule, leaf_start, by_begin):
-    """The token of each leaf of trees."""
-    token = np.empty(leaf_start[-1], np.int32)
-    widest = leaf_start[-1] - leaf_start[-2] if len(rule) else 0
+    """The token of each leaf of some rules, whose leaves start there."""
+    token, widest = np.empty(leaf_start[-1], np.int32), 0
+    for i in range(len(rule)):
+        widest = max(widest, leaf_start[i + 1] - leaf_start[i])
     starts = np.zeros(widest + 2, np.int32)  # counting sort of a tree's leaves
     for i in range(len(rule)):
         size = leaf_start[i + 1] - leaf_start[i]

@@ -219,7 +219,7 @@ class Structure(IndexedSegment):
                     take_rules(
                         self.pools.handle, first, stop, status, table.sequence, table.ids, table.id_offsets,
                         table.id_data, table.text_offsets, table.text_data, table.weight, table.tag_offsets, tag,
-                        comes.tree, comes.tree_offsets, comes.begin, comes.end, comes.span, number,
+                        comes.leaf_start, comes.leaf, comes.begin, comes.end, number,
                     )
                 )  # fmt: skip
                 slide(self.pools.handle, _SLIDE + 256 * (stop - first))
@@ -269,9 +269,9 @@ class Structure(IndexedSegment):
     def _make_room(self, comes: Arrivals, first: int, stop: int) -> None:
         table, count = comes.table, stop - first
         if len(comes) == count:
-            leaves, given = len(comes.tree), len(table.text_data) + len(table.id_data) + len(table.tag)
+            leaves, given = len(comes.leaf), len(table.text_data) + len(table.id_data) + len(table.tag)
         else:
-            leaves = int(comes.tree_offsets[stop] - comes.tree_offsets[first])
+            leaves = int(comes.leaf_start[stop] - comes.leaf_start[first])
             given = int(table.text_offsets[stop] - table.text_offsets[first])
             given += int(table.tag_offsets[stop] - table.tag_offsets[first])
             given += 0 if len(table.ids) else int(table.id_offsets[stop] - table.id_offsets[first])

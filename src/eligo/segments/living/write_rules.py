@@ -26,8 +26,6 @@ from eligo.segments.living.pools import (
 from eligo.segments.living.records import free_record, integer_hash, text_hash, write_record
 from eligo.segments.living.slots import drop_number, put_number
 
-_SHORT = 16  # leaves that are sorted by insertion
-
 # -- conjunctions
 
 
@@ -162,41 +160,13 @@ def drop_entry(owner, blocks, heads, c, entry):
         owner[c] = -2 - (to >> 1)
 
 
-# -- leaves
-
-
-@inline
-def write_leaves(blocks, at, row, leaves, tree, begin, end, numbers, first, stop):
-    """Write a tree's block: its leaves ascending by where they begin."""
-    blocks[at], blocks[at + 1] = row, leaves
-    starts = np.zeros(leaves + 2 if leaves > _SHORT else 0, np.int32)  # counting sort
-    if leaves > _SHORT:
-        for t in range(first, stop):
-            starts[begin[t] + 1] += tree[t] >= 0
-        for x in range(leaves + 1):
-            starts[x + 1] += starts[x]
-    k = np.int64(0)
-    for t in range(first, stop):
-        if tree[t] < 0:
-            continue
-        j = k
-        if leaves > _SHORT:
-            j = np.int64(starts[begin[t]])
-            starts[begin[t]] += 1
-        else:
-            while j > 0 and blocks[at + 3 * j] >= begin[t]:  # begin - 1 of the one before
-                for i in range(3):
-                    blocks[at + 2 + 3 * j + i] = blocks[at + 3 * j - 1 + i]
-                j -= 1
-        q = at + 2 + 3 * j
-        blocks[q], blocks[q + 1], blocks[q + 2] = numbers[tree[t]], begin[t] - 1, end[t]
-        k += 1
+# -- rules
 
 
 @kernel
 def take_rules(
     p, first, stop, status, sequence, ids, id_offsets, id_data, text_offsets, text_data, weight, tag_offsets, tag,
-    tree, tree_offsets, begin, end, span, numbers,
+    leaf_start, leaf, begin, end, numbers,
 ):  # fmt: skip
     """Take in rules first … stop-1 of some that were compiled together; their rows. There is room for them."""
     state, owner, blocks, heads, uses = p.state, p.owner, p.blocks, p.heads, p.uses
@@ -228,25 +198,23 @@ def take_rules(
         )  # fmt: skip
         for i in range(tag_offsets[n], tag_offsets[n + 1]):
             tag_uses[tag[i]] += 1
-        leaves = np.int64(span[n])
-        p.root[r] = -1
+        start, leaves = leaf_start[n], np.int64(leaf_start[n + 1]) - leaf_start[n]
+        p.root[r] = numbers[leaf[start]] if leaves == 1 else -1
+        at = np.int64(-1)
         if leaves > 1:
             at = take_block(blocks, heads, 2 + 3 * leaves)
-            write_leaves(blocks, at, r, leaves, tree, begin, end, numbers, tree_offsets[n], tree_offsets[n + 1])
+            blocks[at], blocks[at + 1] = r, leaves
             p.root[r] = -2 - (at >> 1)
             state[TREES] += 1
             state[WIDEST] = max(state[WIDEST], leaves)
-            for q in range(at + 2, at + 2 + 3 * leaves, 3):
-                uses[blocks[q]] += 1
-                if blocks[q + 1] == 0:
-                    entry = 2 * r if blocks[q + 2] == leaves else at + 1
-                    add_entry(owner, blocks, heads, np.int64(blocks[q]), entry)
-        elif leaves == 1:
-            for t in range(tree_offsets[n], tree_offsets[n + 1]):
-                if tree[t] >= 0:
-                    p.root[r] = numbers[tree[t]]
-            uses[p.root[r]] += 1
-            add_entry(owner, blocks, heads, np.int64(p.root[r]), 2 * r)
+        for i in range(start, start + leaves):
+            c = np.int64(numbers[leaf[i]])
+            uses[c] += 1
+            if leaves > 1:
+                q = at + 2 + 3 * (i - start)
+                blocks[q], blocks[q + 1], blocks[q + 2] = c, begin[i] - 1, end[i]
+            if begin[i] == 1:
+                add_entry(owner, blocks, heads, c, 2 * r if end[i] == leaves else at + 1)
     state[USED_ROWS] += stop - first
     state[HIDDEN] += stop - first if status == COMING else 0
     return rows
