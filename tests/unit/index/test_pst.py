@@ -339,14 +339,14 @@ def test_strings_that_differ_far_behind_their_beginning_take_no_more_room_than_t
 
 def test_whatever_an_insertion_moves_there_is_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules that many keys and ranges share: a cut, or a row, may move more than all the words there are."""
-    used = Pools._used
+    used = Pools.used
 
     def checked(self: Pools) -> dict[str, int]:
         assert self.heads[USED] <= len(self.words)
         assert self.tree_heads[USED] <= len(self.tree)
         return used(self)
 
-    monkeypatch.setattr(Pools, "_used", checked)
+    monkeypatch.setattr(Pools, "used", checked)
     theme = next(theme for theme in THEMES if theme.name == "crowd")
     drawn = Round(theme, 20261119)
     for index in ("pst-hash", "pst-bloom"):

@@ -30,9 +30,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.compile.compiled import F64, I32, I64, Arrays, mixed
+from eligo.compile.compiled import F64, I32, I64, mixed
 from eligo.index.dynamic.allocator import USED, no_blocks
-from eligo.index.dynamic.growable import with_room
+from eligo.index.dynamic.growable import GrowingPools
 from eligo.jit import handle, inline, kernel
 
 PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -72,9 +72,10 @@ _BY_KEY = {
 make_tree_handle = handle("TreeHandle", _FIELDS)
 
 
-class Pools:
+class Pools(GrowingPools):
     """The arrays drawn above, and the handle that kernels take."""
 
+    kept = _KEPT
     crown: I32
     popular: I64
     seen: I64
@@ -83,6 +84,8 @@ class Pools:
     trust: F64
     expected: F64
     wasted: I64
+    tally: I64 = np.zeros(0, np.int64)  # this and `work` are no part of a file; nobody writes to these small ones
+    work: I32 = np.zeros(1, np.int32)
 
     def __init__(self, max_cap: int, min_size: int) -> None:
         self.cluster = np.zeros(8, np.int64)
@@ -92,10 +95,8 @@ class Pools:
         self.words = np.zeros(BEHIND, np.int64)
         self.heads = no_blocks()
         self.where = np.zeros(0, np.int32)
-        self.tally = np.zeros(0, np.int64)
         for name, kind in _BY_KEY.items():
             setattr(self, name, np.zeros(0, kind))
-        self.work = np.zeros(0, np.int32)
         self.state = np.zeros(32, np.int64)
         self.state[[FREE_CLUSTER, FREE_PARTITION]] = -1
         self.state[[MAX_CAP, MIN_SIZE]] = max_cap, min_size
@@ -103,24 +104,7 @@ class Pools:
         self.state[CLUSTERS] = 1
         self.refresh()
 
-    @classmethod
-    def restored(cls, arrays: Arrays) -> Pools:
-        """What `arrays` gave: nothing is computed or copied."""
-        pools = cls.__new__(cls)
-        for name in _KEPT:
-            setattr(pools, name, arrays[name])
-        pools.tally = np.zeros(len(arrays["popular"]), np.int64)
-        pools.work = np.zeros(1, np.int32)
-        pools.refresh()
-        return pools
-
-    def arrays(self) -> Arrays:
-        """All that has to be saved, without the room to grow."""
-        used = self._used()
-        return {name: getattr(self, name)[: used.get(name)] for name in _KEPT}
-
-    def _used(self) -> dict[str, int]:
-        """How many items of the arrays that have room to grow are in use."""
+    def used(self) -> dict[str, int]:
         state = self.state
         return {
             "cluster": 8 * int(state[CLUSTERS]),
@@ -131,6 +115,8 @@ class Pools:
         }
 
     def refresh(self) -> None:
+        if len(self.tally) < len(self.popular):
+            self.tally = np.zeros(len(self.popular), np.int64)
         self.handle = make_tree_handle(*(getattr(self, name) for name in _FIELDS))
 
     def make_room(
@@ -143,24 +129,20 @@ class Pools:
         state, wanted, fresh = self.state, int(self.state[ATTRIBUTES]), False
         if attributes > wanted:
             wanted, fresh = 2 * attributes, True
-            self.tally = np.zeros(8 * wanted, np.int64)
             for name, kind in _BY_KEY.items():
                 more, old = np.full(8 * wanted, name == "trust", kind), getattr(self, name)
                 more[: len(old)] = old
                 setattr(self, name, more)
         clusters, partitions, slots = (int(state[i]) for i in (CLUSTERS, PARTITIONS, SLOTS))
         rows, words = int(state[ROWS]) + coming[0], int(self.heads[USED]) + coming[1]
-        for name, size in (
+        sizes = (
             ("cluster", 8 * (clusters + 4 * rows + largest + _SLACK)),
             ("partition", 4 * (partitions + 2 * rows + largest + _SLACK)),
             ("words", 4 * words + 8 * largest + _SLACK_WORDS),
             ("work", 4 * rows + largest + _SLACK),
             ("where", highest),
-        ):
-            array = getattr(self, name)
-            if size + (size // early if early else 0) > len(array):
-                setattr(self, name, with_room(array, size + size // (early or size + 1), self._used()[name]))
-                fresh = True
+        )
+        fresh = self.grow(sizes, early) or fresh
         if 2 * (slots + (slots // early if early else 0)) > len(self.slot_key):
             self.slot_key, self.slot_value = larger_slots(self.slot_key, self.slot_value)
             state[SLOTS] = int((self.slot_value > 0).sum())

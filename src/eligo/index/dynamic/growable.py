@@ -8,13 +8,17 @@ end of it. A small one comes from the heap: of these a process may have many tho
 from __future__ import annotations
 
 import mmap
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from eligo.compile.compiled import Arrays
 
 EARLY = 32  # a pool that is full but for this part of it grows before a change, while others may search
 _LARGE = 1 << 20  # bytes of an array that is a mapping of its own
@@ -44,6 +48,47 @@ def with_room(array: NDArray[Any], least: int, used: int) -> NDArray[Any]:
     larger = zeros(array.dtype, least + least // 2)
     larger[:used] = array[:used]
     return larger
+
+
+class GrowingPools(ABC):
+    """Arrays that grow, each an attribute, and the handle that kernels take."""
+
+    kept: ClassVar[tuple[str, ...]]  # names of those that a file has
+    handle: Any
+
+    @classmethod
+    def restored(cls, arrays: Arrays) -> Self:
+        """What `arrays` gave, or a copy of that: nothing is computed."""
+        pools = cls.__new__(cls)
+        for name in cls.kept:
+            setattr(pools, name, arrays[name])
+        pools.refresh()
+        return pools
+
+    def arrays(self) -> Arrays:
+        """All that has to be saved, without the room to grow."""
+        used = self.used()
+        return {name: getattr(self, name)[: used.get(name)] for name in self.kept}
+
+    @abstractmethod
+    def used(self) -> dict[str, int]:
+        """How many items of the arrays that have room to grow are in use."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Make the handle of the arrays that there are now."""
+
+    def grow(self, sizes: Iterable[tuple[str, int]], early: int = 0) -> bool:
+        """Let arrays have these sizes at least; whether one has grown. What would grow soon grows now, `early` being
+        the part of its size that tells how soon.
+        """
+        grown = False
+        for name, size in sizes:
+            more = size // early if early else 0
+            if size + more > len(array := getattr(self, name)):
+                setattr(self, name, with_room(array, size + more, self.used()[name]))
+                grown = True
+        return grown
 
 
 def release(array: NDArray[Any], first: int) -> None:

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eligo.compile.compiled import I32, I64, Arrays
+from eligo.compile.compiled import I32, I64
 from eligo.index.dynamic.allocator import USED, no_blocks
-from eligo.index.dynamic.growable import with_room
+from eligo.index.dynamic.growable import GrowingPools
 from eligo.jit import handle, inline, kernel
 
 FORMS = 16  # lines that an attribute may have
@@ -67,9 +67,10 @@ _BY_ATTRIBUTE: dict[str, tuple[Any, int]] = {
 make_handle = handle("PoolsHandle", FIELDS)
 
 
-class Pools:
+class Pools(GrowingPools):
     """The arrays drawn above."""
 
+    kept = KEPT
     root: I32
     space: I64
     posting: I64
@@ -105,22 +106,7 @@ class Pools:
         self.state[[ACCESSES, MOST_KEYS, SIGNATURES, CROWD]] = accesses, most_keys, signatures, crowd
         self.refresh()
 
-    @classmethod
-    def restored(cls, arrays: Arrays) -> Pools:
-        """What `arrays` gave: nothing is computed or copied."""
-        pools = cls.__new__(cls)
-        for name in KEPT:
-            setattr(pools, name, arrays[name])
-        pools.refresh()
-        return pools
-
-    def arrays(self) -> Arrays:
-        """All that has to be saved, without the room to grow."""
-        used = self._used()
-        return {name: getattr(self, name)[: used.get(name)] for name in KEPT}
-
-    def _used(self) -> dict[str, int]:
-        """How many items of the arrays that have room to grow are in use."""
+    def used(self) -> dict[str, int]:
         state, made = self.state, int(self.state[SPACES])
         return {
             "tree": int(self.tree_heads[USED]),
@@ -158,11 +144,7 @@ class Pools:
             for name, (kind, each) in _BY_ATTRIBUTE.items():
                 self._widen(name, kind, each * wanted)
             fresh = True
-        for name, size in self._sizes(largest, highest, coming):
-            array = getattr(self, name)
-            if size + (size // early if early else 0) > len(array):
-                setattr(self, name, with_room(array, size + size // (early or size + 1), self._used()[name]))
-                fresh = True
+        fresh = self.grow(self._sizes(largest, highest, coming), early) or fresh
         keys = int(state[SLOTS]) + int(state[MOST_KEYS]) + _SLOTS
         keys += keys // early if early else 0
         if 8 * keys > 3 * len(self.slots) and state[ACCESSES] > 1 and not state[SIGNATURES]:

@@ -27,15 +27,12 @@ while they slide together (records.py).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from eligo.compile.compiled import Arrays
+from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.errors import LimitError
 from eligo.index.dynamic.allocator import USED, no_blocks
-from eligo.index.dynamic.growable import with_room
+from eligo.index.dynamic.growable import GrowingPools
 from eligo.jit import handle
 from eligo.segments.living.slots import LEAST, with_slots
 
@@ -66,61 +63,49 @@ _MOST = 1 << 30  # rows and blocks: an entry says in 31 bits which
 make_pools_handle = handle("PoolsHandle", _FIELDS)
 
 
-class Pools:
+class Pools(GrowingPools):
     """The arrays drawn above, and the handle that kernels take."""
 
-    state: NDArray[np.int64]
-    heads: NDArray[np.int64]
+    kept = tuple(name for name in _FIELDS if name != "record_bytes")
+    state: I64
+    heads: I64
+    status: U8
+    sequence: I64
+    ids: I64
+    weight: F64
+    record: I64
+    records: I32
+    root: I32
+    uses: I32
+    owner: I32
+    tag_uses: I64
+    id_slots: I32
+    conjunction_slots: I32
 
     def __init__(self) -> None:
-        self._arrays: Arrays = {
-            "state": np.zeros(_STATE, np.int64),
-            **{name: np.zeros(LEAST // 2, kind) for name, kind in (_ROW_ARRAYS | _CONJUNCTION_ARRAYS).items()},
-            "id_slots": np.zeros(LEAST, np.int32),
-            "conjunction_slots": np.zeros(LEAST, np.int32),
-            "blocks": np.zeros(LEAST, np.int32),
-            "heads": no_blocks(),
-            "records": np.zeros(LEAST, np.int32),
-            "tag_uses": np.zeros(16, np.int64),
-        }
-        state = self._arrays["state"]
-        state[[FREE_ROW, FREE_CONJUNCTION, SLIDING, LAST]] = -1
-        self._refresh()
+        self.state, self.heads = np.zeros(_STATE, np.int64), no_blocks()
+        self.state[[FREE_ROW, FREE_CONJUNCTION, SLIDING, LAST]] = -1
+        for name, kind in (_ROW_ARRAYS | _CONJUNCTION_ARRAYS).items():
+            setattr(self, name, np.zeros(LEAST // 2, kind))
+        for name in ("id_slots", "conjunction_slots", "blocks", "records"):
+            setattr(self, name, np.zeros(LEAST, np.int32))
+        self.tag_uses = np.zeros(16, np.int64)
+        self.refresh()
 
-    @classmethod
-    def restored(cls, arrays: Arrays) -> Pools:
-        """What `arrays` gave, or a copy of that: nothing is computed."""
-        pools = cls.__new__(cls)
-        pools._arrays = {name: arrays[name] for name in _FIELDS if name != "record_bytes"}
-        pools._refresh()
-        return pools
-
-    def arrays(self) -> Arrays:
-        """All that has to be saved, without the room to grow."""
-        used = self._used()
-        return {name: array[: used.get(name)] for name, array in self._arrays.items()}
-
-    def _used(self) -> dict[str, int]:
-        """How many items of the arrays that have room to grow are in use."""
+    def used(self) -> dict[str, int]:
         state = self.state
         used = dict.fromkeys(_ROW_ARRAYS, int(state[ROWS]))
         used |= dict.fromkeys(_CONJUNCTION_ARRAYS, int(state[CONJUNCTIONS]))
         return used | {"blocks": int(self.heads[USED]), "records": int(state[RECORDS])}
 
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        if name not in _FIELDS:
-            raise AttributeError(name)
-        return self._arrays[name]
-
-    def _refresh(self) -> None:
-        self.state, self.heads = self._arrays["state"], self._arrays["heads"]
-        whole = {**self._arrays, "record_bytes": self._arrays["records"].view(np.uint8)}
+    def refresh(self) -> None:
+        whole = {**vars(self), "record_bytes": self.records.view(np.uint8)}
         self._room = (
-            min(len(whole["root"]), len(whole["id_slots"]) // 2, _MOST),
-            min(len(whole["owner"]), len(whole["conjunction_slots"]) // 2),
+            min(len(self.root), len(self.id_slots) // 2, _MOST),
+            min(len(self.owner), len(self.conjunction_slots) // 2),
             len(whole["blocks"]),
-            len(whole["records"]),
-            len(whole["tag_uses"]),
+            len(self.records),
+            len(self.tag_uses),
         )
         self.handle = make_pools_handle(*(whole[name] for name in _FIELDS))
 
@@ -139,17 +124,14 @@ class Pools:
                 f"{rows:,} rules, {self.heads[USED]:,} words for their trees: one matcher that changes in place has "
                 "room for 2^30 of each; split the rules over several"
             )
-        arrays = self._arrays
         least = dict.fromkeys(_ROW_ARRAYS, rows) | dict.fromkeys(_CONJUNCTION_ARRAYS, conjunctions)
-        used = self._used()
-        for name, size in (least | {"blocks": blocks, "records": records}).items():
-            arrays[name] = with_room(arrays[name], size, used[name])
+        self.grow((least | {"blocks": blocks, "records": records}).items())
         for slots, hashes, taken in (
             ("id_slots", "id_hash", rows),
             ("conjunction_slots", "conjunction_hash", conjunctions),
         ):
-            if 2 * taken > len(arrays[slots]):
-                arrays[slots] = with_slots(arrays[slots], arrays[hashes], 2 * taken)
-        if tags > len(arrays["tag_uses"]):
-            arrays["tag_uses"] = np.concatenate((arrays["tag_uses"], np.zeros(2 * tags, np.int64)))
-        self._refresh()
+            if 2 * taken > len(known := getattr(self, slots)):
+                setattr(self, slots, with_slots(known, getattr(self, hashes), 2 * taken))
+        if tags > len(self.tag_uses):
+            self.tag_uses = np.concatenate((self.tag_uses, np.zeros(2 * tags, np.int64)))
+        self.refresh()
