@@ -90,13 +90,7 @@ def _matched(matcher: Matcher, origin: Source, wanted: EventOptions, refused: Re
 
 def _indexes(matcher: Matcher) -> list[tuple[str, Index]]:
     """The indexes of a matcher, the one with the most rules first, each with a title where there are several."""
-    from eligo.segments.living.living import LivingSet
-    from eligo.segments.rule_set import RuleSet
-
     rules = matcher.engine.rules
-    if isinstance(rules, LivingSet):
-        return [("", rules.structure.index)]
-    assert isinstance(rules, RuleSet)
     rules.seal()
     segments = sorted(rules.segments, key=len, reverse=True)
     if len(segments) == 1:

@@ -31,7 +31,7 @@ class EvaluatorScratch:
         return self.enter
 
 
-class Completing(ABC):
+class Completion(ABC):
     """What finds the rules that satisfied conjunctions complete."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Completing(ABC):
         """
 
 
-class Evaluator(Completing):
+class Evaluator(Completion):
     """Built from the trees of one segment, whose rules stand in the order of adding; never changed.
 
     An evaluator that has options (options.py), or is concerned by `bounds`, which are fields of `Limits`, takes them

@@ -17,7 +17,7 @@ from eligo.compile.compiled import I32, I64, U8
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
-from eligo.evaluate.base import Completing
+from eligo.evaluate.base import Completion
 from eligo.index.base import Index
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ class BaseSegment(ABC):
     pattern_attributes: Any  # and of those with a pattern that only the text itself can answer
 
     @abstractmethod
-    def rows(self, alive: U8) -> NDArray[Any]:
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def present(self, alive: U8) -> NDArray[Any]:
         """The rows of the rules that are there, given the view's mask."""
 
     @abstractmethod
@@ -80,7 +83,7 @@ class MaskedSegment(BaseSegment):
     def __len__(self) -> int:
         return len(self.table)
 
-    def rows(self, alive: U8) -> NDArray[Any]:
+    def present(self, alive: U8) -> NDArray[Any]:
         return np.flatnonzero(alive) if len(alive) else np.arange(len(self))
 
     def allowed(self, tags: frozenset[str], alive: U8) -> U8:
@@ -95,8 +98,12 @@ class IndexedSegment(BaseSegment):
     """Rules whose conjunctions are found by an index, and completed by an evaluator."""
 
     index: Index
-    evaluator: Completing
+    evaluator: Completion
     _scratches: deque[tuple[Any, Any]]
+
+    @abstractmethod
+    def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
+        """Set what stands at the numbers of the attributes and strings that some rule names, dead or alive."""
 
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
         scratches = self._scratches

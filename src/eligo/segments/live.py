@@ -284,9 +284,12 @@ class LiveTable:
         ids = self._segment.ids
         return [ids[row] for row in rows.tolist()]
 
-    def rule(self, row: int) -> Rule:
+    def texts_of(self, rows: I64) -> list[str]:
+        return [self._segment.texts[row] for row in rows.tolist()]
+
+    def rule(self, row: int, text: str | None = None) -> Rule:
         s = self._segment
-        return rule_of(s.ids[row], s.texts[row], s.weights[row], dict.fromkeys(s.tags[row]))
+        return rule_of(s.ids[row], text or s.texts[row], s.weights[row], dict.fromkeys(s.tags[row]))
 
     def tag_names(self) -> list[str]:
         return list(dict.fromkeys(tag for tags in self._segment.tags[: self._rules] for tag in tags))

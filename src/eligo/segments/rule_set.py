@@ -30,12 +30,12 @@ from eligo.compile.strings import Strings
 from eligo.index.auto import Auto
 from eligo.interrupts import uninterrupted
 from eligo.language.tree import Node
-from eligo.rule import Rule, RuleId
+from eligo.rule import RuleId
 from eligo.segments.base import MaskedSegment, encoder_for
-from eligo.segments.live import LivePart, LiveSegment
+from eligo.segments.live import LivePart, LiveSegment, LiveTable
 from eligo.segments.planning import described
 from eligo.segments.row_builder import RowBuilder
-from eligo.segments.rule_table import MENTION, RuleTable, rule_of
+from eligo.segments.rule_table import MENTION, RuleTable
 from eligo.segments.rules import Figures, Place, Rules
 from eligo.segments.sample import Sample
 from eligo.segments.segment import Segment, merge_segments, with_tables
@@ -163,9 +163,8 @@ class RuleSet(Rules):
             self._tidy()
             self.forget_unused()
 
-    def sequence_at(self, place: Place) -> int:
-        number, row = place
-        return self.live.sequence[row] if number < 0 else int(self.segments[number].table.sequence[row])
+    def table(self, number: int) -> RuleTable | LiveTable:
+        return LiveTable(self.live, len(self.live)) if number < 0 else self.segments[number].table
 
     def seal(self) -> None:
         """Turn the live segment into a sealed one."""
@@ -184,13 +183,6 @@ class RuleSet(Rules):
             return False
         self._seal_live()
         return True
-
-    def used_numbers(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        attributes = np.zeros(len(self.recipe.attributes), np.bool_)
-        strings = np.zeros(len(self.recipe.strings), np.bool_)
-        for segment in self.segments:
-            segment.mark(attributes, strings)
-        return attributes, strings
 
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
         self.recipe.attributes, self.recipe.strings = attributes, strings
@@ -225,32 +217,6 @@ class RuleSet(Rules):
                 alive = self.alive[number]
                 self.alive[number] = (~marked).astype(np.uint8) & (alive if len(alive) else np.uint8(1))
         self._view = None
-
-    def texts_at(self, places: Sequence[Place]) -> list[str]:
-        texts: dict[Place, str] = {(-1, row): self.live.texts[row] for number, row in places if number < 0}
-        for number in {number for number, _ in places if number >= 0}:
-            rows = [row for other, row in places if other == number]
-            found = self.segments[number].table.texts_of(np.array(rows, np.int64))
-            texts.update(zip([(number, row) for row in rows], found, strict=True))
-        return [texts[place] for place in places]
-
-    def rule_at(self, place: Place) -> Rule:
-        number, row = place
-        if number < 0:
-            live = self.live
-            return rule_of(live.ids[row], live.texts[row], live.weights[row], dict.fromkeys(live.tags[row]))
-        return self.segments[number].table.rule(row)
-
-    def rules_at(self, places: Sequence[Place]) -> list[Rule]:
-        """The same of many: texts that lie in tables are read a table at a time."""
-        found = []
-        for (number, row), text in zip(places, self.texts_at(places), strict=True):
-            if number < 0:
-                live = self.live
-                found.append(rule_of(live.ids[row], text, live.weights[row], dict.fromkeys(live.tags[row])))
-            else:
-                found.append(self.segments[number].table.rule(row, text))
-        return found
 
     @contextmanager
     def quietly(self) -> Iterator[None]:

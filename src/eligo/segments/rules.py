@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,15 @@ from eligo.language.limits import DEFAULT_LIMITS, Limits
 from eligo.language.tree import Node
 from eligo.options import Value
 from eligo.rule import Rule, RuleId
+from eligo.segments.base import IndexedSegment
 from eligo.segments.pending import Pending
 from eligo.segments.rule_table import RuleTable
 from eligo.segments.segment import Recipe
 from eligo.segments.view import View
+
+if TYPE_CHECKING:
+    from eligo.segments.live import LiveTable
+    from eligo.segments.living.table import PooledTable
 
 _LOST = (
     "a thread was adding or removing rules when this process was forked, so here they can be matched but not changed: "
@@ -79,6 +84,7 @@ class Rules(ABC):
     """The rules of one matcher. Methods that change something are called with `lock` held."""
 
     kind: ClassVar[Literal["segments", "living"]]
+    segments: Sequence[IndexedSegment]  # sealed, or changing in place
 
     def __init__(
         self,
@@ -148,9 +154,13 @@ class Rules(ABC):
     def may_forget(self) -> bool:
         """Whether numbers of attributes and strings are nowhere but in the tables and in rules that are there."""
 
-    @abstractmethod
     def used_numbers(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """For every number of an attribute, and of a string, whether some rule that is there names it."""
+        attributes = np.zeros(len(self.recipe.attributes), np.bool_)
+        strings = np.zeros(len(self.recipe.strings), np.bool_)
+        for segment in self.segments:
+            segment.mark(attributes, strings)
+        return attributes, strings
 
     @abstractmethod
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
@@ -170,18 +180,29 @@ class Rules(ABC):
         """Of each of many ids, all of one type, whether there is such a rule, as far as the writer is."""
         return np.array([self.find(rule) is not None for rule in ids], np.bool_)
 
-    @abstractmethod
-    def sequence_at(self, place: Place) -> int: ...
+    def table(self, number: int) -> RuleTable | LiveTable | PooledTable:
+        """The table of a segment, by its number in places."""
+        return self.segments[number].table
 
-    @abstractmethod
-    def rule_at(self, place: Place) -> Rule: ...
+    def sequence_at(self, place: Place) -> int:
+        return int(self.table(place[0]).sequence[place[1]])
+
+    def rule_at(self, place: Place) -> Rule:
+        return self.table(place[0]).rule(place[1])
 
     def rules_at(self, places: Sequence[Place]) -> list[Rule]:
-        return [self.rule_at(place) for place in places]
+        """The same of many: texts are read a table at a time."""
+        texts = self.texts_at(places)
+        return [self.table(number).rule(row, text) for (number, row), text in zip(places, texts, strict=True)]
 
     def texts_at(self, places: Sequence[Place]) -> list[str]:
         """The texts of the rules at some places."""
-        return [self.rule_at(place).expression for place in places]
+        texts: dict[Place, str] = {}
+        for number in {number for number, _ in places}:
+            rows = [row for other, row in places if other == number]
+            found = self.table(number).texts_of(np.array(rows, np.int64))
+            texts.update(zip([(number, row) for row in rows], found, strict=True))
+        return [texts[place] for place in places]
 
     @abstractmethod
     def rules_naming(self, names: Iterable[str], *, mentioned: bool) -> list[Place]:

@@ -89,7 +89,6 @@ class Segment(MaskedSegment, IndexedSegment):
         return replace(self.compiled, **self.index.predicates(int(self.facts.counts[0])))
 
     def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
-        """Set what stands at the numbers of the attributes and strings that some rule names, dead or alive."""
         if self.conjunctions is None and isinstance(self.index, NativeIndex):
             self.index.mark(attributes, strings)
         else:

@@ -52,7 +52,7 @@ def asked_attributes(
 
 
 class View:
-    """What readers ask: parts of the rules with their masks. Each answer to one event is that of one moment.
+    """What readers ask: segments with their masks. Each answer to one event is that of one moment.
 
     `alive` masks without bytes mean that all rows are.
     """
@@ -113,7 +113,7 @@ class View:
 
     def everyone(self) -> Iterator[RuleId]:
         """The ids of all rules, in the order in which they were added."""
-        parts = [(segment.table, segment.rows(mask)) for segment, mask in zip(self.segments, self.alive, strict=True)]
+        parts = [(each.table, each.present(mask)) for each, mask in zip(self.segments, self.alive, strict=True)]
         parts = [(table, rows) for table, rows in parts if len(rows)]
         if not parts:
             return iter(())
@@ -139,7 +139,7 @@ class View:
         """What rules have to ask of documents, if all have, and it is at most so much; else None."""
         found: set[str] = set()
         for segment, alive in zip(self.segments, self.alive, strict=True):
-            rows = segment.rows(alive)
+            rows = segment.present(alive)
             if not len(rows):
                 continue
             joined = segment.joined(rows)
@@ -295,7 +295,7 @@ class View:
         limit: int | None = None,
         inspect: Callable[[EventBuffer], None] | None = None,
         moved_on: Callable[[], None] | None = None,
-    ) -> Iterator[list[Found]]:
+    ) -> Iterator[list[Matches]]:
         """What some events at a time match, in each segment with a match; of each segment the first so many."""
         allowed, screen = self.allowed(tags), self._screen
         for first, part, buffer in encoded_slices(events, self.encoder):
@@ -311,7 +311,7 @@ class View:
             if found:
                 yield found
 
-    def _found(self, segment: BaseSegment, first: int, ends: I64, rows: I32, limit: int | None) -> Found:
+    def _found(self, segment: BaseSegment, first: int, ends: I64, rows: I32, limit: int | None) -> Matches:
         """Matches of events from number `first` on, without those that documents deny."""
         numbers = room(len(rows))
         write_numbers(ends, first, numbers)
@@ -321,10 +321,10 @@ class View:
         if limit is not None:
             kept = _first(numbers, limit)
             numbers, rows = numbers[kept], rows[kept]
-        return Found(segment, numbers, rows)
+        return Matches(segment, numbers, rows)
 
 
-class Found:
+class Matches:
     """Matches of one segment: the number of the event, ascending, and the row of the rule; and what its table tells."""
 
     def __init__(self, segment: BaseSegment, numbers: I64, rows: I32) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from eligo.compile.compiled import I32, I64, U8
-from eligo.evaluate.base import Completing, EvaluatorScratch
+from eligo.evaluate.base import Completion, EvaluatorScratch
 from eligo.evaluate.interval import NARROW, ONE, covered
 from eligo.evaluate.leaves import clear_truth, set_truth
 from eligo.evaluate.leaves import in_order as sort_rows
@@ -66,7 +66,7 @@ class CompletionScratch(EvaluatorScratch):
         )
 
 
-class Completion(Completing):
+class PooledCompletion(Completion):
     """Finds rows of pools. `allowed` has a byte for each tag, 1 for those of which a rule must have one; or none."""
 
     def __init__(self, pools: Pools) -> None:

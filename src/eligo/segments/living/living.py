@@ -15,14 +15,13 @@ from contextlib import contextmanager
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import looks_at
 from eligo.language.tree import Node
-from eligo.rule import Rule, RuleId
+from eligo.rule import RuleId
 from eligo.segments.base import NO_ROWS
 from eligo.segments.living.arrivals import Arrivals, many_arrivals, one_arrival
 from eligo.segments.living.pools import COMING, CONJUNCTIONS, FREE, GOING, LIVING, USED_CONJUNCTIONS
@@ -47,6 +46,7 @@ class LivingSet(Rules):
         self._coming: list[I32] = []
         self._going: list[I32] = []
         self.structure = Structure(self.recipe, self.multi, arrays)
+        self.segments = (self.structure,)
         self._view = LivingView(self.structure, self)
         self._builder: RowBuilder | None = None
 
@@ -63,12 +63,6 @@ class LivingSet(Rules):
     def find(self, rule: RuleId) -> Place | None:
         row = self.structure.table.row(rule, LIVING, COMING)
         return None if row < 0 else (0, row)
-
-    def sequence_at(self, place: Place) -> int:
-        return int(self.structure.pools.sequence[place[1]])
-
-    def rule_at(self, place: Place) -> Rule:
-        return self.structure.table.rule(place[1])
 
     def rules_naming(self, names: Iterable[str], *, mentioned: bool) -> list[Place]:
         structure, wanted = self.structure, self.wanted(names)
@@ -184,12 +178,6 @@ class LivingSet(Rules):
 
     def may_forget(self) -> bool:
         return not self._quiet
-
-    def used_numbers(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        attributes = np.zeros(len(self.recipe.attributes), np.bool_)
-        strings = np.zeros(len(self.recipe.strings), np.bool_)
-        self.structure.index.mark(attributes, strings)
-        return attributes, strings
 
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
         self.recipe.attributes, self.recipe.strings = attributes, strings

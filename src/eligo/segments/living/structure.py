@@ -18,6 +18,7 @@ from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices
@@ -31,10 +32,10 @@ from eligo.interrupts import checkpoint
 from eligo.options import own
 from eligo.segments.base import NO_ROWS, IndexedSegment, Joined, encoder_for, ends_of
 from eligo.segments.living.arrivals import Arrivals
-from eligo.segments.living.complete import Completion
+from eligo.segments.living.complete import PooledCompletion
 from eligo.segments.living.counts import CheckCounts
 from eligo.segments.living.gate import Gate
-from eligo.segments.living.pools import CONJUNCTIONS, INTEGERS, ROWS, Pools
+from eligo.segments.living.pools import CONJUNCTIONS, INTEGERS, ROWS, USED_ROWS, Pools
 from eligo.segments.living.records import slide, slide_all, tag_of
 from eligo.segments.living.table import PooledTable, Tags
 from eligo.segments.living.write_rules import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
@@ -68,7 +69,7 @@ class Structure(IndexedSegment):
             self.tags = Tags.restored(_part(arrays, "tags/"))
             self.index = kind.revived(recipe.strings, _part(arrays, "index/"))
         self.table = PooledTable(self.pools, self.tags)
-        self.evaluator = Completion(self.pools)
+        self.evaluator = PooledCompletion(self.pools)
         self.follow(multi)
 
     def arrays(self) -> Arrays:
@@ -112,7 +113,13 @@ class Structure(IndexedSegment):
 
     # -- reading, inside the gate
 
-    def rows(self, alive: U8) -> I32:
+    def __len__(self) -> int:
+        return int(self.pools.state[USED_ROWS])
+
+    def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
+        self.index.mark(attributes, strings)
+
+    def present(self, alive: U8) -> I32:
         seen: I32 = np.flatnonzero(self.pools.status[: self.pools.state[ROWS]] & 1).astype(np.int32)
         return seen
 

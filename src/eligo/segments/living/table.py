@@ -48,15 +48,18 @@ class PooledTable:
             return find_text(self._pools.handle, raw, one, other)  # type: ignore[no-any-return]
         return find_integer(self._pools.handle, rule, one, other)  # type: ignore[no-any-return]
 
-    def rule(self, row: int) -> Rule:
+    def texts_of(self, rows: I64) -> list[str]:
+        return strings_of(*gather(self._pools.handle, rows.astype(np.int32), True))
+
+    def rule(self, row: int, text: str | None = None) -> Rule:
         pools = self._pools
         at = int(pools.record[row])
-        size, text, tags = pools.records[at + 1 : at + HEAD].tolist()
+        size, more, tags = pools.records[at + 1 : at + HEAD].tolist()
         start = 4 * (at + HEAD + tags)
-        raw = pools.records.view(np.uint8)[start : start + size + text].tobytes()
+        raw = pools.records.view(np.uint8)[start : start + size + more].tobytes()
         return rule_of(
             int(pools.ids[row]) if self._has_integers else raw[:size].decode(),
-            raw[size:].decode(),
+            text or raw[size:].decode(),
             float(pools.weight[row]),
             map(self.tags.name, pools.records[at + HEAD : at + HEAD + tags].tolist()),
         )

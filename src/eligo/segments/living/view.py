@@ -13,7 +13,7 @@ from eligo.interrupts import uninterrupted
 from eligo.segments.encoding import as_given, between, encoded, slices
 from eligo.segments.living.structure import Structure
 from eligo.segments.rules import Rules
-from eligo.segments.view import ALL, Found, View, wanted_tags
+from eligo.segments.view import ALL, Matches, View, wanted_tags
 
 _SEARCHED = 256  # events after which the index may adjust itself
 _EFFORT = 2048  # and by how much: a fraction of a millisecond
@@ -79,7 +79,7 @@ class LivingView(View):
         limit: int | None = None,
         inspect: Callable[[EventBuffer], None] | None = None,
         moved_on: Callable[[], None] | None = None,
-    ) -> Iterator[list[Found]]:
+    ) -> Iterator[list[Matches]]:
         """Slices are encoded outside the gate; inside it is seen whether that still holds.
 
         Where rules change all the time it never does, and some events are encoded inside.
@@ -112,7 +112,7 @@ class LivingView(View):
         limit: int | None,
         inspect: Callable[[EventBuffer], None] | None,
         moved_on: Callable[[], None] | None,
-    ) -> tuple[EventBuffer, Moment, int, Found | None] | None:
+    ) -> tuple[EventBuffer, Moment, int, Matches | None] | None:
         """Match some events of a buffer, from `at` on; None: they were encoded too early. Without a buffer, some of
         `events`, the first of which has this number, are encoded here. Returns also where the next event is.
         """
