@@ -65,8 +65,6 @@ def test_empty_pools_of_changing_indexes_are_small() -> None:
 
     for index in ("be-tree", "pst-bloom", "pst-hash"):
         structure = Matcher(index).engine.rules.structure  # type: ignore[attr-defined]
-        pools = structure.index.pools
-        arrays = [
-            array for array in (*vars(pools).values(), *structure.pools._arrays.values()) if hasattr(array, "nbytes")
-        ]
+        both = *vars(structure.index.pools).values(), *vars(structure.pools).values()
+        arrays = [array for array in both if hasattr(array, "nbytes")]
         assert sum(array.nbytes for array in arrays) < 32_000
