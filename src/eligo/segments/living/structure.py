@@ -183,7 +183,7 @@ class Structure(IndexedSegment):
         fresh = np.nonzero(number < 0)[0]
         try:
             self._insert_conjunctions(comes, fresh, number, prepared)
-            self._insert_rules(comes, number, status, rows)
+            self._insert_rules(comes, number, status, rows, prepared)
         except BaseException:
             # First those that no rule uses: the others go, and free their numbers, with their rules.
             given = number[fresh]
@@ -211,7 +211,7 @@ class Structure(IndexedSegment):
                     self.follow(self.multi)
                 self.index.adjust(_EFFORT * (stop - first))
 
-    def _insert_rules(self, comes: Arrivals, number: I64, status: int, rows: list[I32]) -> None:
+    def _insert_rules(self, comes: Arrivals, number: I64, status: int, rows: list[I32], prepared: bool) -> None:
         table = comes.table
         tag = table.tag
         if len(tag):
@@ -219,7 +219,8 @@ class Structure(IndexedSegment):
         for first in range(0, len(comes), SOME):
             checkpoint()
             stop = min(first + SOME, len(comes))
-            self._make_room(comes, first, stop)
+            if not prepared or len(tag):  # which may be new, with numbers that there is no room for
+                self._make_room(comes, first, stop)
             with self.gate:
                 self.pools.state[INTEGERS] = len(table.ids) > 0
                 rows.append(
