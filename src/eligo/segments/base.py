@@ -67,7 +67,7 @@ class BaseSegment(ABC):
         return self.match(buffer, 0, allowed)
 
     @abstractmethod
-    def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
+    def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, Any]:
         """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches."""
 
     @abstractmethod

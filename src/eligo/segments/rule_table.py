@@ -190,9 +190,7 @@ class RuleTable:
         """The ids of some rows as an Arrow array."""
         if self.has_text_ids:
             return self.id_array().take(arrow_of(rows))
-        ids = room(len(rows))
-        take_integers(self.ids, rows, ids)
-        return arrow_of(ids)
+        return arrow_of(self.integer_ids(rows))
 
     def text_array(self) -> pa.Array:
         """All texts as an Arrow array over the same memory."""
@@ -418,13 +416,6 @@ def fill_integers(ids, slots):
         while slots[at] != 0:
             at = (at + np.uint64(1)) & mask
         slots[at] = row + 1
-
-
-@kernel
-def take_integers(ids, rows, taken):
-    """Writes the ids of some rows."""
-    for k in range(len(rows)):
-        taken[k] = ids[rows[k]]
 
 
 @kernel

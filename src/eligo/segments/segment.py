@@ -113,13 +113,17 @@ class Segment(MaskedSegment, IndexedSegment):
         rules = self.whole()
         return build_conjunctions(rules, self.index.strings, int(rules.attribute.max(initial=-1)) + 1)
 
-    def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, I32]:
+    def match_batch(self, events: EventBuffer, allowed: U8, *, named: bool = False) -> tuple[I64, I32 | I64]:
+        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending; if `named`
+        the ids of these, which are integers.
+        """
         if self.index.blocks != "never":
             engine = self.blocks.engine(self, events)
             if engine is not None:
-                return engine.match(events, allowed)
+                return engine.match(events, allowed, self.table.ids if named else None)
         counts, pieces = self.match_between(events, 0, events.events, allowed)
-        return ends_of(counts), np.concatenate((NO_ROWS, *pieces))
+        rows = np.concatenate((NO_ROWS, *pieces))
+        return ends_of(counts), self.table.integer_ids(rows) if named else rows
 
     def counters(self) -> NDArray[np.int64]:
         return super().counters() + self.blocks.counters()

@@ -28,6 +28,7 @@ from eligo.segments.encoding import as_given, encoded_slices
 from eligo.segments.live import LivePart
 from eligo.segments.rule_table import JOINED, is_id
 from eligo.segments.screen import Screen, name_of, screened
+from eligo.segments.segment import Segment
 
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
 _SOME = 4096  # ids that are made at a time
@@ -87,6 +88,12 @@ class View:
             if len(sequence):
                 ends.append((sequence[0], sequence[-1]))
         return all(one[1] < other[0] for one, other in pairwise(ends))
+
+    @property
+    def _named(self) -> bool:
+        """Whether a batch may be given the ids of rules at once: all are integers, in one segment."""
+        alone = self._alone
+        return isinstance(alone, Segment) and len(alone.table.ids) > 0 and self._screen is None
 
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
         """For every segment what it takes to report the living, with one of the tags."""
@@ -257,7 +264,7 @@ class View:
         `inspect` sees the events once encoded. `moved_on` is called before events are matched whose moment is not that
         of the view's making; nothing changes until they are matched.
         """
-        for found in self._slices(events, tags, limit, inspect, moved_on):
+        for found in self._slices(events, tags, limit, inspect, moved_on, named=self._named):
             number, rules = found[0].numbers, found[0].ids
             if len(found) > 1:
                 number = np.concatenate([part.numbers for part in found])
@@ -295,8 +302,12 @@ class View:
         limit: int | None = None,
         inspect: Callable[[EventBuffer], None] | None = None,
         moved_on: Callable[[], None] | None = None,
+        *,
+        named: bool = False,
     ) -> Iterator[list[Matches]]:
-        """What some events at a time match, in each segment with a match; of each segment the first so many."""
+        """What some events at a time match, in each segment with a match; of each segment the first so many. `named`:
+        nothing but the ids of rules will be asked for.
+        """
         allowed, screen = self.allowed(tags), self._screen
         for first, part, buffer in encoded_slices(events, self.encoder):
             if inspect is not None:
@@ -305,13 +316,18 @@ class View:
                 screen.begin(first, as_given(part))
             found = []
             for segment, mask in zip(self.segments, allowed, strict=True):
-                ends, rows = segment.match_batch(buffer, mask)
+                if named and isinstance(segment, Segment):
+                    ends, rows = segment.match_batch(buffer, mask, named=True)
+                else:
+                    ends, rows = segment.match_batch(buffer, mask)
                 if len(rows):
-                    found.append(self._found(segment, first, ends, rows, limit))
+                    found.append(self._found(segment, first, ends, rows, limit, named))
             if found:
                 yield found
 
-    def _found(self, segment: BaseSegment, first: int, ends: I64, rows: I32, limit: int | None) -> Matches:
+    def _found(
+        self, segment: BaseSegment, first: int, ends: I64, rows: NDArray[Any], limit: int | None, named: bool = False
+    ) -> Matches:
         """Matches of events from number `first` on, without those that documents deny."""
         numbers = room(len(rows))
         write_numbers(ends, first, numbers)
@@ -321,14 +337,16 @@ class View:
         if limit is not None:
             kept = _first(numbers, limit)
             numbers, rows = numbers[kept], rows[kept]
-        return Matches(segment, numbers, rows)
+        return Matches(segment, numbers, rows, named)
 
 
 class Matches:
-    """Matches of one segment: the number of the event, ascending, and the row of the rule; and what its table tells."""
+    """Matches of one segment: the number of the event, ascending, and the row of the rule, or its id if `named`; and
+    what its table tells.
+    """
 
-    def __init__(self, segment: BaseSegment, numbers: I64, rows: I32) -> None:
-        self._table, self.numbers, self._rows = segment.table, numbers, rows
+    def __init__(self, segment: BaseSegment, numbers: I64, rows: NDArray[Any], named: bool) -> None:
+        self._table, self.numbers, self._rows, self._named = segment.table, numbers, rows, named
 
     def read(self) -> None:
         """Have all of it now, before rows change."""
@@ -336,15 +354,17 @@ class Matches:
 
     @cached_property
     def ids(self) -> pa.Array:
-        return self._table.id_column(self._rows)
+        return arrow_of(self._rows) if self._named else self._table.id_column(self._rows)
 
     @cached_property
     def sequence(self) -> I64:
-        return self._table.sequence[self._rows]
+        sequence: I64 = self._table.sequence[self._rows]
+        return sequence
 
     @cached_property
     def weight(self) -> F64:
-        return self._table.weight[self._rows]
+        weight: F64 = self._table.weight[self._rows]
+        return weight
 
 
 @kernel

@@ -54,7 +54,7 @@ from eligo.store.manifest import sealed, unsealed
 from eligo.store.replay import replay
 from eligo.store.versions import is_versioned
 
-FORMAT = 7
+FORMAT = 8
 MANIFEST = "manifest.json"
 _OURS = re.compile(
     r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(journal|documents)-[0-9a-f]{32}\.log|"

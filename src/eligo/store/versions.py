@@ -50,7 +50,7 @@ from eligo.store.arrays import ArrayFile
 from eligo.store.files import lock
 from eligo.store.manifest import unsealed
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 CURRENT: Final = "CURRENT"
 VERSIONS: Final = "versions"
 DATA: Final = "data"

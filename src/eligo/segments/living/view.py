@@ -79,6 +79,8 @@ class LivingView(View):
         limit: int | None = None,
         inspect: Callable[[EventBuffer], None] | None = None,
         moved_on: Callable[[], None] | None = None,
+        *,
+        named: bool = False,
     ) -> Iterator[list[Matches]]:
         """Slices are encoded outside the gate; inside it is seen whether that still holds.
 
