@@ -228,7 +228,7 @@ def test_older_view_goes_on_with_its_own_numbers(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("index", ["propagation", "be-tree"])
 def test_batch_sees_changes_made_while_its_events_are_fetched(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eligo.segments.rules._SOME_NAMES", 4)
-    monkeypatch.setattr("eligo.segments.encoding._SLICE", 4)
+    monkeypatch.setattr("eligo.segments.encoding._READ", 4)
     matcher = Matcher(index)
     matcher.add_many((n, f"a = 'old {n}'") for n in range(20))
 
