@@ -168,3 +168,30 @@ def test_a_large_leaf_is_walked_in_parts() -> None:
     m.add(5000, "a = 1")
     assert m.match({"a": 1, "b": 1}, limit=2)[:1] == [0]
     checked(m)
+
+
+def test_a_tag_that_gets_the_number_of_another_while_somebody_reads_them() -> None:
+    matcher = eligo.Matcher("be-tree", documents=eligo.Documents())
+    matcher.publish({"k": 1})
+    matcher.add_many([(f"s{n}", f"x = 1 and exists d (k = d.k and z = d.y{n})") for n in range(70)])
+    matcher.add("gone", "x = 1 and exists d (k = d.k and z = d.q)")
+    matcher.remove("gone")
+    reading, event = threading.Event(), {"x": 1, "k": 1, "z": 5}
+
+    class Names(list[str]):
+        """Whoever reads them loses the processor once, long enough for anybody else."""
+
+        def __iter__(self) -> Iterator[str]:
+            yield from list(super().__iter__())
+            if not reading.is_set():
+                reading.set()
+                threading.Event().wait(0.2)
+
+    tags = matcher.engine.rules.structure.tags  # type: ignore[attr-defined]
+    tags.names = Names(tags.names)
+    reader = threading.Thread(target=matcher.match, args=(event,))
+    reader.start()
+    reading.wait()
+    matcher.add_many([("plain", "x = 1", 1.0, ["foo"])])
+    reader.join()
+    assert matcher.match(event) == ["plain"]

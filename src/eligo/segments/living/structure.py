@@ -215,7 +215,8 @@ class Structure(IndexedSegment):
         table = comes.table
         tag = table.tag
         if len(tag):
-            tag = self.tags.numbers(table.tag_names(), self.pools.tag_uses)[tag]
+            with self.gate:  # a number may get another name, which a reader must not have seen half
+                tag = self.tags.numbers(table.tag_names(), self.pools.tag_uses)[tag]
         for first in range(0, len(comes), SOME):
             checkpoint()
             stop = min(first + SOME, len(comes))
