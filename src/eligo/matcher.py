@@ -34,12 +34,12 @@ from eligo.language import Limits, Quantified, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
-from eligo.segments.encoding import Encoded, encoded, moving, slices, table_events
+from eligo.segments.encoding import SLICE, Encoded, encoded, moving, slices, table_events
 from eligo.segments.pace import Pace
 from eligo.segments.rule_table import OWNER
 from eligo.segments.view import View
 from eligo.stats import Stats, collect
-from eligo.threads import in_order, thread_count
+from eligo.threads import ALONE, Team, in_order, thread_count
 
 
 @cache
@@ -376,8 +376,9 @@ class Matcher:
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
-        many = self._threads(events, threads)
-        return self._matched(slices(events, many, _column(pairs)), tags, limit, on_error, many)
+        sliced, many, team = self._divided(events, self._threads(events, threads), _column(pairs))
+        with team:
+            return self._matched(sliced, tags, limit, on_error, many, team)
 
     @interruptible
     def match_stream(
@@ -457,8 +458,11 @@ class Matcher:
         limit: int | None,
         on_error: str,
         threads: int,
+        team: Team = ALONE,
     ) -> pa.Table | tuple[pa.Table, list[Reject]]:
-        """The matches of many events, in slices that come with the number of their first event."""
+        """The matches of many events, in slices that come with the number of their first event, and of which each has a
+        thread, or all of the team.
+        """
         most = None if limit is None else whole_number("limit", limit)
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
         wanted = None if tags is None else tag_names("tags", tags)
@@ -467,7 +471,7 @@ class Matcher:
             mine: list[Reject] = []
 
             def search(some: Any) -> Iterator[tuple[I64, pa.Array]]:
-                return view.batch(some, wanted, most)
+                return view.batch(some, wanted, most, team=team)
 
             return list(matched_or_rejected(search, events, mine) if collect else search(events)), mine
 
@@ -513,12 +517,13 @@ class Matcher:
         wanted, most = None if tags is None else tag_names("tags", tags), whole_number("k", k)
 
         def answer(view: View, events: Any) -> list[tuple[I64, pa.Array, F64]]:
-            return list(view.best(events, wanted, most))
+            return list(view.best(events, wanted, most, team))
 
         found: list[tuple[I64, pa.Array, F64]] = []
-        many = self._threads(events, threads)
-        for first, best in self._answers(slices(events, many, _column(pairs)), answer, many):
-            found += ((number + first, ids, weight) for number, ids, weight in best)
+        sliced, many, team = self._divided(events, self._threads(events, threads), _column(pairs))
+        with team:
+            for first, best in self._answers(sliced, answer, many):
+                found += ((number + first, ids, weight) for number, ids, weight in best)
         kind = self._type_of([ids for _, ids, _ in found])
         schema = pa.schema([("event", pa.int64()), ("rule", kind), ("weight", pa.float64())])
         batches = [
@@ -559,6 +564,17 @@ class Matcher:
         """
         many = thread_count(threads)
         return 1 if self.engine.rules.kind == "living" and isinstance(events, Iterator) else many
+
+    def _divided(self, events: Any, threads: int, pairs: str | None) -> tuple[Iterator[tuple[int, Any]], int, Team]:
+        """Slices of events, how many of these are matched at the same time, and the threads that share each of them.
+
+        Large slices are matched with less work for an event, so where there are not enough of them threads share.
+        """
+        found = table_events(events, pairs)
+        few = isinstance(found, TableEvents) and len(found) < threads * SLICE
+        if threads > 1 and few and self._joins is None and self.engine.rules.view.shares:
+            return slices(found), 1, Team(threads)
+        return slices(found, threads), threads, ALONE
 
     def _answers(
         self, sliced: Iterable[tuple[int, Any]], answer: Callable[[View, Any], T], threads: int

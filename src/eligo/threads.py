@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -20,6 +20,39 @@ def thread_count(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return whole_number("threads", threads, least=1)
+
+
+class Team:
+    """Threads that do one work together, step by step. They are started when there is something to do for them."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def each(self, work: Callable[[int], object]) -> None:
+        """work(i) for each of the threads, the first of which is this one; when all are done, or one has failed and all
+        others are done, this returns or raises.
+        """
+        if self.threads > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads - 1, "eligo-team")
+        others = [self._pool.submit(work, i) for i in range(1, self.threads)] if self._pool is not None else []
+        try:
+            work(0)
+        finally:
+            wait(others)
+        for other in others:
+            other.result()
+
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+ALONE = Team(1)
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:

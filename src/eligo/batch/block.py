@@ -1,7 +1,8 @@
 """Events turned around: for each attribute, which events have a value where.
 
 Some events are *gathered*: all their values are located, once, and listed by event and by attribute. Of these a *block*
-is filled, with all of up to EVENTS of them, or with those that have a value of one attribute, ordered by it.
+is filled, with all of up to EVENTS of them, or with those that have a value of one attribute, ordered by it. Threads
+that search together have the gathered events in common, and each a block of its own.
 
     plane p       a bit for each event of the block; plane 0 has none, plane 1 all events (place[starts[-1]])
     attribute a   place[starts[a] + s], for each of its spaces s and for the one behind the last:
@@ -35,7 +36,7 @@ from eligo.jit import handle, inline
 _FIELDS = (
     "starts", "place", "planes", "plane_space", "plane_count", "present", "plane_start",
     "attributes", "counts", "last", "several", "entry_start", "entry_stop", "attribute", "event",
-    "low", "high", "text", "order", "members",
+    "low", "high", "text", "order", "members", "wanted",
 )  # fmt: skip
 
 NOBODY, EVERYONE = 0, 1  # planes
@@ -46,8 +47,9 @@ make_block = handle("BlockHandle", _FIELDS)
 make_gathered = handle(
     "GatheredHandle",
     (
-        "named", "wanted", "attribute", "event", "low", "high", "text", "start", "attributes", "found", "counts",
-        "last", "several", "entry_start", "order", "listed", "other", "buckets",
+        "named", "attribute", "event", "low", "high", "text", "start", "attributes", "found", "counts", "last",
+        "several", "entry_start", "order", "other", "buckets", "apart", "task_attribute", "task_first",
+        "task_end",
     ),
 )  # fmt: skip
 
@@ -80,16 +82,16 @@ def new_block(starts: I64) -> Any:
         entry_stop,
         *(np.zeros(entries, np.int32) for _ in range(6)),
         np.zeros(EVENTS, np.uint16),
+        np.zeros(attributes, np.uint8),
     )
 
 
 def new_gathered(conjunctions: Conjunctions, starts: I64) -> Any:
-    """Room for events, without any."""
+    """Room for events, without any, and for what is to be done for them (search.py)."""
     attributes = len(starts) - 1
     named = (np.diff(conjunctions.predicates.attribute_offsets) > 0).astype(np.uint8)
     return make_gathered(
         named,
-        np.zeros(attributes, np.uint8),
         *(np.zeros(16 * EVENTS, np.int32) for _ in range(5)),
         np.zeros(EVENTS + 1, np.int64),
         np.zeros(attributes, np.int32),
@@ -100,8 +102,9 @@ def new_gathered(conjunctions: Conjunctions, starts: I64) -> Any:
         np.zeros(attributes, np.int64),
         np.zeros(16 * EVENTS, np.int32),
         np.zeros(EVENTS, np.int32),
-        np.zeros(EVENTS, np.int32),
         np.zeros(257, np.int64),
+        np.zeros(attributes, np.uint8),
+        *(np.zeros(64, np.int64) for _ in range(3)),
     )
 
 
@@ -162,39 +165,25 @@ def note_entries(e, many, event, n, g):
 
 
 @inline
-def list_all(count, g):
-    """Lists all events in their order."""
-    g.listed = grown(g.listed, count)
-    for i in range(count):
-        g.listed[i] = i
-
-
-@inline
-def list_by(a, spaces, g):
-    """Lists the events that have an attribute, each once, by the space of its value; how many there are."""
+def sort_by_value(a, spaces, g):
+    """Puts the entries of an attribute of which each event has one value at most in the order of the spaces of these."""
     count, begin = g.counts[a], g.entry_start[a]
-    g.listed = grown(g.listed, count)
     g.other = grown(g.other, count)
-    one, other = g.listed, g.other
-    low, buckets = g.low, g.buckets
-    for i in range(count):
-        one[i] = g.order[begin + i]
+    order, other, low, buckets = g.order, g.other, g.low, g.buckets
     shift = 0
     while (spaces - 1) >> shift:
         buckets[:] = 0
-        for i in range(count):
-            buckets[((low[one[i]] >> shift) & 255) + 1] += 1
+        for i in range(begin, begin + count):
+            buckets[((low[order[i]] >> shift) & 255) + 1] += 1
         for k in range(256):
             buckets[k + 1] += buckets[k]
-        for i in range(count):
-            k = (low[one[i]] >> shift) & 255
-            other[buckets[k]] = one[i]
+        for i in range(begin, begin + count):
+            k = (low[order[i]] >> shift) & 255
+            other[buckets[k]] = order[i]
             buckets[k] += 1
-        one, other = other, one
+        for i in range(count):
+            order[begin + i] = other[i]
         shift += 8
-    for i in range(count):
-        g.listed[i] = g.event[one[i]]
-    return count
 
 
 @inline
@@ -215,9 +204,10 @@ def clear_block(b):
 
 
 @inline
-def fill_block(g, wanted, first, count, b):
-    """Turns `count` of the listed events, from `first` on, into the planes of the attributes that are `wanted`. Returns
-    how many slots these have.
+def fill_block(g, a, first, count, b):
+    """Turns `count` events, from `first` on, into planes: of all events, those of all attributes that rules name; with
+    an attribute a, of the events that have it in the order of its values, those of the attributes that are wanted.
+    Returns how many slots these have.
     """
     clear_block(b)
     for word in range(WORDS):
@@ -229,28 +219,36 @@ def fill_block(g, wanted, first, count, b):
             bits = (np.uint64(1) << np.uint64(left)) - np.uint64(1)
         b.planes[WORDS * EVERYONE + word] = bits
     b.place[b.starts[-1]] = EVERYONE
-    entries = take_entries(g, wanted, first, count, b)
+    members = b.members
+    if a < 0:
+        for i in range(count):
+            members[i] = first + i
+        entries = take_entries(g, g.named, count, b)
+    else:
+        event, order, begin = g.event, g.order, g.entry_start[a] + first
+        for i in range(count):
+            members[i] = event[order[begin + i]]
+        entries = take_entries(g, b.wanted, count, b)
     sort_entries(entries, b)
     slots = 0
     for i in range(b.plane_count[1]):
-        a = b.attributes[i]
-        slots += b.starts[a + 1] - b.starts[a]
-        if b.several[a]:
-            cover_planes(a, b)
+        one = b.attributes[i]
+        slots += b.starts[one + 1] - b.starts[one]
+        if b.several[one]:
+            cover_planes(one, b)
         else:
-            prefix_planes(a, b)
+            prefix_planes(one, b)
     return slots
 
 
 @inline
-def take_entries(g, wanted, first, count, b):
-    """Takes the entries of some of the listed events; how many."""
+def take_entries(g, wanted, count, b):
+    """Takes the entries of the members that are of attributes that are wanted; how many."""
     n = 0
     attributes = 0
     counts, last, several = b.counts, b.last, b.several
     for i in range(count):
-        event = g.listed[first + i]
-        b.members[i] = event
+        event = np.int64(b.members[i])
         begin, end = g.start[event], g.start[event + 1]
         if n + end - begin > len(b.event):
             b.attribute = grown(b.attribute, n + end - begin)

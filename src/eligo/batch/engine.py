@@ -3,27 +3,96 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eligo.arrow import room
+from eligo.batch.answers import BUCKETS, count_matches, hand_out, new_range, order_notes, take_notes
 from eligo.batch.block import GATHERED, new_block, new_gathered
-from eligo.batch.layout import LAYOUT_ARRAYS, STRAIGHT, make_layout
-from eligo.batch.search import match_events, new_scratch, take_rules
+from eligo.batch.layout import LAYOUT_ARRAYS, RULES, STRAIGHT, make_layout
+from eligo.batch.search import STATE, new_scratch, plan_search, search_events
 from eligo.batch.words import EVENTS
 from eligo.compile.compiled import I32, I64, U8, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
+from eligo.threads import ALONE, Team
 
 _MATCHES = 1 << 26  # of events that are searched for together, about
+_WORTH = 2_000_000  # nanoseconds of a search that is worth a second thread
+_PIECES = 16  # of a search, for each thread
 _NAMELESS: I64 = np.zeros(0, np.int64)
 
 
 def _room(count: int, names: I64 | None) -> NDArray[Any]:
     """Room for so many rows, or names. (Kernels would take memory that has to be cleared, or is in small pages.)"""
     return np.empty(count, np.int32) if names is None else room(count)
+
+
+class _Searcher:
+    """The memory of one thread that searches and hands out."""
+
+    def __init__(self, layout: Arrays) -> None:
+        self.state, self.counters = np.zeros(STATE, np.int64), np.zeros(4, np.int64)
+        self.block = new_block(layout["starts"])
+        self.scratch = new_scratch(layout, self.state, self.counters)
+        self.rules = int(layout["sizes"][RULES])
+        self.range = new_range(self.rules)
+
+
+class _Search:
+    """The search for the events of one buffer, some at a time, by one thread or by several that share the tasks."""
+
+    def __init__(self, layout: Any, events: EventBuffer, gathered: Any, searchers: list[_Searcher], team: Team) -> None:
+        self._layout, self._gathered = layout, gathered
+        self._everyone, self._all_of = searchers, team
+        self._handles = [events.handle] + [events.another_handle() for _ in searchers[1:]]
+        self._pieces = np.zeros(_PIECES * len(searchers) + 1, np.int64)
+        self._searchers, self._team = searchers[:1], ALONE  # of the events at hand
+
+    def find(self, first: int, count: int, allowed: U8) -> I64:
+        """Finds the rules of `count` events, from `first` on. Returns how many each thread has to hand out of each."""
+        scratch = self._everyone[0].scratch
+        work = plan_search(self._layout, self._handles[0], first, count, self._gathered, scratch, self._pieces)
+        alone = len(self._everyone) == 1 or work < _WORTH
+        self._searchers, self._team = (self._everyone[:1], ALONE) if alone else (self._everyone, self._all_of)
+        pieces = iter(list(pairwise(self._pieces.tolist())))  # who is done with one takes the next
+        self._team.each(partial(self._note, pieces, count, allowed))
+        many = np.zeros((len(self._searchers), count), np.int64)
+        self._team.each(partial(self._order, self._borders(), many))
+        return many
+
+    def write(self, position: I64, names: I64, found: NDArray[Any]) -> None:
+        """Writes what was found, or the names of that; each thread's of each event from `position` on."""
+        self._team.each(lambda i: hand_out(self._searchers[i].range, names, position[i], found))
+
+    def _note(self, pieces: Iterator[tuple[int, int]], count: int, allowed: U8, i: int) -> None:
+        mine = self._searchers[i]
+        mine.state[:] = 0
+        for first, stop in pieces:
+            search_events(
+                self._layout, self._handles[i], count, self._gathered, mine.block, mine.scratch, first, stop, allowed
+            )
+
+    def _order(self, borders: list[int], many: I64, i: int) -> None:
+        for searcher in self._searchers:
+            take_notes(searcher.scratch, borders[i], borders[i + 1], self._searchers[i].range)
+        order_notes(self._searchers[i].range, many[i])
+
+    def _borders(self) -> list[int]:
+        """Where the ranges of rules begin that each thread hands out, and where the last one ends."""
+        rules, threads = self._everyone[0].rules, len(self._searchers)
+        if threads == 1:
+            return [0, rules]
+        counts = np.zeros((threads, BUCKETS), np.int64)
+        self._team.each(lambda i: count_matches(self._searchers[i].scratch, rules, counts[i]))
+        before = np.cumsum(counts.sum(axis=0))
+        middle = np.searchsorted(before, before[-1] * np.arange(1, threads) // threads)
+        return [0, *(-(-(int(k) + 1) * rules // BUCKETS) for k in middle), rules]
 
 
 class BatchEngine:
@@ -34,37 +103,60 @@ class BatchEngine:
         self._handle = make_layout(
             conjunctions.space_handle, conjunctions.predicate_handle, *(arrays[name] for name in LAYOUT_ARRAYS)
         )
+        self.shares = bool(arrays["sizes"][STRAIGHT])  # whether several threads can search for the same events
         self.events = self.matches = 0  # so far
-        self._scratches: deque[tuple[Any, Any, Any, I64]] = deque()  # each for one thread at a time
+        self._gathered: deque[Any] = deque()  # memory that nobody uses now
+        self._searchers: deque[_Searcher] = deque()
 
-    def match(self, events: EventBuffer, allowed: U8, names: I64 | None = None) -> tuple[I64, I32 | I64]:
+    def match(
+        self, events: EventBuffer, allowed: U8, names: I64 | None = None, team: Team = ALONE
+    ) -> tuple[I64, I32 | I64]:
         """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending, or the
         names of these.
         """
-        gathered, block, scratch, _ = memory = self._scratch()
         ends = np.zeros(events.events + 1, np.int64)
         found: NDArray[Any] = _room(0, names)
+        gathered, searchers = self._taken(team.threads)
+        search = _Search(self._handle, events, gathered, searchers, team)
         first = 0
         while left := events.events - first:
             count = -(-left // -(-left // self._at_once()))
-            most = match_events(self._handle, events.handle, first, count, gathered, block, scratch, allowed)
-            end = int(ends[first])
-            if end + most > len(found):  # for the events that are left as well, by what there is
-                expected = (end + most) * (21 if left > count else 20) // 20 * events.events // (first + count)
+            stop, begin = first + count, int(ends[first])
+            many = search.find(first, count, allowed)
+            ends[first + 1 : stop + 1] = begin + np.cumsum(many.sum(axis=0))
+            end = int(ends[stop])
+            if end > len(found):  # for the events that are left as well, by what there is
+                expected = end * (21 if left > count else 20) // 20 * events.events // stop
                 found, before = _room(expected, names), found
-                found[:end] = before[:end]
-            some = take_rules(first, count, scratch, _NAMELESS if names is None else names, ends, found[end:])
-            first += count
+                found[:begin] = before[:begin]
+            position = ends[first:stop] + np.cumsum(many, axis=0) - many
+            search.write(position, _NAMELESS if names is None else names, found)
             self.events += count
-            self.matches += some
-        self._scratches.append(memory)
+            self.matches += end - begin
+            first = stop
+        self._gathered.append(gathered)
+        self._searchers.extend(searchers)
         return ends, found[: ends[first]]
+
+    def _taken(self, threads: int) -> tuple[Any, list[_Searcher]]:
+        """Memory for one search of so many threads, which nobody else uses until it is given back."""
+        try:
+            gathered = self._gathered.pop()
+        except IndexError:
+            gathered = new_gathered(self._conjunctions, self._arrays["starts"])
+        searchers = []
+        while len(searchers) < (threads if self.shares else 1):
+            try:
+                searchers.append(self._searchers.pop())
+            except IndexError:
+                searchers.append(_Searcher(self._arrays))
+        return gathered, searchers
 
     def _at_once(self) -> int:
         """How many events to search for together: the more the better, as long as their matches fit in memory. Where
         rows open parts, those of one block.
         """
-        if not self._arrays["sizes"][STRAIGHT]:
+        if not self.shares:
             return EVENTS
         return min(max(EVENTS, _MATCHES * self.events // max(1, self.matches)), GATHERED)
 
@@ -75,13 +167,4 @@ class BatchEngine:
         """Rows looked at, predicates evaluated, rows that trees asked about, and slots that blocks were filled with; of
         searches that are not under way.
         """
-        return sum((counters for *_, counters in list(self._scratches)), np.zeros(4, np.int64))
-
-    def _scratch(self) -> tuple[Any, Any, Any, I64]:
-        try:
-            return self._scratches.pop()
-        except IndexError:
-            counters = np.zeros(4, np.int64)
-            starts = self._arrays["starts"]
-            gathered = new_gathered(self._conjunctions, starts)
-            return gathered, new_block(starts), new_scratch(self._arrays, counters), counters
+        return sum((searcher.counters for searcher in list(self._searchers)), np.zeros(4, np.int64))

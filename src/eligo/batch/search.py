@@ -9,6 +9,9 @@ Where that is less work, the clusters of an attribute are searched apart, in blo
 by its value, the events of a cluster stand together, mostly in a *window* of FEW words. All else is searched in blocks
 of all events; so is what rows open that is no rule.
 
+So there are *tasks*: an attribute that is searched apart, or all else, for one block of events. Threads take them in
+any order, each with a block and a scratch of its own; where rows open parts, one thread takes all of them in turn.
+
     layout     the rules (layout.py)       g    the events, gathered      b    a block of them (block.py)
     w.words    room for bits: SOURCE, ROW, … and behind them two for each tree of a program under way
     queue      rows on their way: their bits, of a whole block or of the window that begins at word queue_from[i]
@@ -22,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from eligo.batch.block import EVERYONE, GATHERED, NOBODY, fill_block, gather_events, list_all, list_by
-from eligo.batch.layout import DEPTH, PARTS, ROWS, RULES, STRAIGHT
+from eligo.batch.block import EVERYONE, NOBODY, fill_block, gather_events, sort_by_value
+from eligo.batch.layout import DEPTH, PARTS, ROWS, STRAIGHT
 from eligo.batch.words import (
     EVENTS,
     FEW,
@@ -45,16 +48,15 @@ from eligo.batch.words import (
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays, grown
 from eligo.compile.predicates import holds
-from eligo.evaluate.straight import mark, take_marked
 from eligo.jit import handle, inline, kernel, trailing_zeros
 
 SOURCE, ROW, VALUE, SOME, OUTSIDE, RESULT, EVERY, FRAMES = 0, 1, 2, 3, 4, 5, 6, 7  # in w.words
 QUEUE = 128
 AHEAD = 256  # items that are fetched before they are needed
-# In w.state: notes, events in the pool, events in notes of rules, parts seen, rows in the queue, words of each of
-# these, whether a block is for one attribute.
-NOTES, POOLED, NOTED, SEEN, QUEUED, WIDTH, APART = 0, 1, 2, 3, 4, 5, 6
-SOON = 8  # notes that are fetched before they are needed
+# In w.state: notes, events in the pool, parts seen, rows in the queue, words of each of these, whether a block is for
+# one attribute.
+NOTES, POOLED, SEEN, QUEUED, WIDTH, APART = 0, 1, 2, 3, 4, 5
+STATE = 6  # numbers in it
 
 UNKNOWN, OPENED, KNOWN = 0, 1, 2  # states of a part
 AND, OR, CALL = 0, 1, 2  # kinds of a frame
@@ -70,19 +72,17 @@ make_batch_scratch = handle(
     "BatchScratchHandle",
     (
         "words", "frames", "part_bits", "part_state", "parts_seen", "part_marks", "pool", "note_rule", "note_begin",
-        "note_end", "note_next", "note_head", "noted", "all_allowed", "ordered", "position", "state", "marked",
-        "marked_words", "counters", "apart", "costs", "queue", "queue_row", "queue_at", "queue_from", "done",
-        "done_row", "done_from",
+        "note_end", "state", "counters", "costs", "queue", "queue_row", "queue_at", "queue_from", "done", "done_row",
+        "done_from",
     ),
 )  # fmt: skip
 
 
-def new_scratch(layout: Arrays, counters: I64) -> Any:
-    """Memory for one search at a time. `counters`: rows looked at, predicates evaluated, rows that trees asked about,
-    and slots that blocks were filled with (a value that is located, LOCATED of them).
+def new_scratch(layout: Arrays, state: I64, counters: I64) -> Any:
+    """Memory for one search at a time, of which `state` is as above. `counters`: rows looked at, predicates evaluated,
+    rows that trees asked about, and slots that blocks were filled with (a value that is located, LOCATED of them).
     """
-    sizes = layout["sizes"]
-    rules, parts, depth = int(sizes[RULES]), int(sizes[PARTS]), int(sizes[DEPTH])
+    parts, depth = int(layout["sizes"][PARTS]), int(layout["sizes"][DEPTH])
     return make_batch_scratch(
         np.zeros((FRAMES + 2 * depth) * WORDS, np.uint64),
         np.zeros((depth, 4), np.int64),
@@ -94,17 +94,8 @@ def new_scratch(layout: Arrays, counters: I64) -> Any:
         np.zeros(1024, np.int32),
         np.zeros(1024, np.int64),
         np.zeros(1024, np.int64),
-        np.zeros(1024, np.int32),
-        np.zeros(rules, np.int32),
-        np.zeros(1024, np.int32),
-        np.zeros(0, np.uint8),
-        np.zeros((1024, 3), np.int64),
-        np.zeros(GATHERED, np.int64),
-        np.zeros(7, np.int64),
-        np.zeros((rules + 63) // 64, np.uint64),
-        np.zeros((rules + 4095) // 4096, np.uint64),
+        state,
         counters,
-        np.zeros(len(layout["starts"]) - 1, np.uint8),
         np.array(COSTS, np.int64),
         np.zeros((QUEUE + 1) * WORDS, np.uint64),
         np.zeros(QUEUE + 1, np.int32),
@@ -117,37 +108,30 @@ def new_scratch(layout: Arrays, counters: I64) -> Any:
 
 
 @kernel
-def match_events(layout, e, first, count, g, b, w, allowed):
-    """Notes the rules that `count` events satisfy, from event `first` on; how many `take_rules` may find. `allowed` has
-    a byte for each rule, 0 for those to leave out, or none.
+def plan_search(layout, e, first, count, g, w, pieces):
+    """Gathers `count` events, from event `first` on, and lists the tasks for these. Writes to `pieces` which tasks each
+    of several pieces of about the same size begins with, and how many there are; how long they take, in nanoseconds.
     """
     gather_events(layout.spaces, e, first, count, g)
     w.counters[3] += LOCATED * g.start[count]
-    w.state[NOTES] = w.state[POOLED] = w.state[NOTED] = w.state[QUEUED] = 0
-    left = choose_apart(layout, count, g, w)
-    w.state[APART] = 1
-    for i in range(g.found[0]):
-        a = g.attributes[i]
-        if w.apart[a]:
-            match_apart(layout, e, g, b, w, a, allowed)
-    w.state[APART] = 0
-    if left or not layout.sizes[STRAIGHT]:
-        list_all(count, g)
-        for begin in range(0, count, EVENTS):
-            w.counters[3] += fill_block(g, g.named, begin, min(EVENTS, count - begin), b)
-            match_block(layout, e, b, w, allowed)
-    for i in range(g.found[0]):
-        w.apart[g.attributes[i]] = 0
-    return w.state[NOTED]
+    tasks, took = list_tasks(layout, count, g, w)
+    k = 0
+    for i in range(len(pieces)):
+        while k < tasks and g.task_end[k] * (len(pieces) - 1) <= took * i:
+            k += 1
+        pieces[i] = k
+    pieces[0], pieces[-1] = 0, tasks
+    return took
 
 
 @inline
-def choose_apart(layout, count, g, w):
-    """Marks the attributes of which the clusters are searched apart, in blocks of the events that have it; how many
-    rows are left.
+def list_tasks(layout, count, g, w):
+    """Lists the tasks. Chooses the attributes of which the clusters are searched apart, in blocks of the events that
+    have it, and orders these events. Returns how many tasks there are, and how long they take.
     """
     blocks, costs = (count + EVENTS - 1) // EVENTS, w.costs
     left = layout.range_offsets[-1] - layout.range_offsets[-2]
+    tasks = took = 0
     for i in range(g.found[0]):
         a = g.attributes[i]
         rows = layout.equal_offsets[layout.starts[a + 1]] - layout.equal_offsets[layout.starts[a]]
@@ -157,36 +141,66 @@ def choose_apart(layout, count, g, w):
         apart = rows * costs[IN_WINDOW] * (8 + own) // 8 + own * layout.asked_slots[a] * costs[SLOT]
         apart += entries * costs[ENTRY]
         sparse = layout.sizes[STRAIGHT] or costs[SPARSE] * g.counts[a] <= count
-        if rows and sparse and not g.several[a] and apart < rows * costs[IN_BLOCK] * blocks:
-            w.apart[a] = 1
+        g.apart[a] = rows and sparse and not g.several[a] and apart < rows * costs[IN_BLOCK] * blocks
+        if g.apart[a]:
+            sort_by_value(a, layout.starts[a + 1] - layout.starts[a], g)
+            tasks, took = add_tasks(g, tasks, took, a, own, apart // own)
         else:
             left += rows
-    return left
+    if left or not layout.sizes[STRAIGHT]:
+        tasks, took = add_tasks(g, tasks, took, -1, blocks, left * costs[IN_BLOCK])
+    return tasks, took
 
 
 @inline
-def match_apart(layout, e, g, b, w, a, allowed):
-    """Searches the clusters of one attribute, for the events that have it."""
-    count = list_by(a, layout.starts[a + 1] - layout.starts[a], g)
+def add_tasks(g, tasks, took, a, blocks, cost):
+    """Adds a task for each of so many blocks, each of that cost; how many there are then, and how long they take."""
+    g.task_attribute = grown(g.task_attribute, tasks + blocks)
+    g.task_first = grown(g.task_first, tasks + blocks)
+    g.task_end = grown(g.task_end, tasks + blocks)
+    for block in range(blocks):
+        took += cost
+        g.task_attribute[tasks], g.task_first[tasks], g.task_end[tasks] = a, block * EVENTS, took
+        tasks += 1
+    return tasks, took
+
+
+@kernel
+def search_events(layout, e, count, g, b, w, first, stop, allowed):
+    """Does some of the tasks for `count` events: notes the rules that these satisfy. `allowed` has a byte for each
+    rule, 0 for those to leave out, or none.
+    """
+    for task in range(first, stop):
+        a, begin = g.task_attribute[task], g.task_first[task]
+        w.state[APART] = a >= 0
+        if a >= 0:
+            match_apart(layout, e, g, b, w, a, begin, allowed)
+        else:
+            w.counters[3] += fill_block(g, a, begin, min(EVENTS, count - begin), b)
+            match_block(layout, e, g, b, w, allowed)
+
+
+@inline
+def match_apart(layout, e, g, b, w, a, begin, allowed):
+    """Searches the clusters of one attribute, for a block of the events that have it."""
     asked, low, high = layout.asked, layout.asked_offsets[a], layout.asked_offsets[a + 1]
     for i in range(low, high):
-        g.wanted[asked[i]] = 1
-    for begin in range(0, count, EVENTS):
-        w.counters[3] += fill_block(g, g.wanted, begin, min(EVENTS, count - begin), b)
-        copy_bits(b.planes.ctypes.data, EVERYONE, w.words.ctypes.data, EVERY)
-        match_clusters(layout, e, b, w, a, allowed)
-        end_queue(layout, e, b, w, allowed)
+        b.wanted[asked[i]] = 1
+    w.counters[3] += fill_block(g, a, begin, min(EVENTS, g.counts[a] - begin), b)
     for i in range(low, high):
-        g.wanted[asked[i]] = 0
+        b.wanted[asked[i]] = 0
+    copy_bits(b.planes.ctypes.data, EVERYONE, w.words.ctypes.data, EVERY)
+    match_clusters(layout, e, b, w, a, allowed)
+    end_queue(layout, e, b, w, allowed)
 
 
 @inline
-def match_block(layout, e, b, w, allowed):
+def match_block(layout, e, g, b, w, allowed):
     """Searches all clusters that are not searched apart, opens what others have found, and then the parts."""
     words, planes, apart = w.words.ctypes.data, b.planes.ctypes.data, w.state[NOTES]
     copy_bits(planes, EVERYONE, words, EVERY)
     for i in range(b.plane_count[1]):
-        if not w.apart[b.attributes[i]]:
+        if not g.apart[b.attributes[i]]:
             match_clusters(layout, e, b, w, b.attributes[i], allowed)
     copy_bits(planes, EVERYONE, words, SOURCE)
     match_source(layout, e, b, w, layout.range_offsets[-2], layout.range_offsets[-1], 0, allowed)
@@ -386,7 +400,6 @@ def open_done(layout, e, b, w, finished, width, allowed):
                 if end == begin:
                     end = list_members(done, width * j, width, members, done_from[j], pool, end)
                 note_rule[n], note_begin[n], note_end[n] = rule, begin, end
-                w.state[NOTED] += end - begin
                 n += 1
         if more and apart:
             if end == begin:
@@ -410,7 +423,6 @@ def make_note_room(w, notes, events):
         w.note_rule = grown(w.note_rule, w.state[NOTES] + notes + 1)
         w.note_begin = grown(w.note_begin, len(w.note_rule))
         w.note_end = grown(w.note_end, len(w.note_rule))
-        w.note_next = grown(w.note_next, len(w.note_rule))
     w.pool = grown(w.pool, w.state[POOLED] + events + 4)
 
 
@@ -491,7 +503,6 @@ def note_value(b, w, rule, value):
     end = list_members(words, WORDS * value, WORDS, members, 0, pool, begin)
     w.note_rule[n], w.note_begin[n], w.note_end[n] = rule, begin, end
     w.state[NOTES], w.state[POOLED] = n + 1, end
-    w.state[NOTED] += end - begin
 
 
 @inline
@@ -674,62 +685,3 @@ def ask_program(layout, e, b, w, start):
         if depth == 0:
             copy_bits(words, RESULT, words, VALUE)
             return left
-
-
-@kernel
-def take_rules(first, count, w, names, ends, found):
-    """Writes the rules that were noted for `count` events, or the names of these if there are any, of each event
-    ascending, and to `ends` where those of event first + i end, behind ends[first]; how many there are. There is room
-    for all that were noted.
-    """
-    position, pool, note_rule, note_begin, note_end = w.position, w.pool, w.note_rule, w.note_begin, w.note_end
-    for event in range(count):
-        position[event] = 0
-    for n in range(w.state[NOTES]):
-        if note_rule[n] >= 0:
-            for i in range(note_begin[n], note_end[n]):
-                position[pool[i]] += 1
-    notes = order_notes(w)
-    ordered, pool_at = w.ordered, pool.ctypes.data
-    end = 0
-    for event in range(count):
-        many = position[event]
-        position[event] = end
-        end += many
-        ends[first + event + 1] = ends[first] + end
-    for k in range(notes):
-        soon = pool_at + 2 * ordered[min(k + SOON, notes - 1), 1]
-        prefetch(soon)
-        prefetch(soon + 64)
-        rule = ordered[k, 0]
-        name = names[rule] if len(names) else rule
-        for i in range(ordered[k, 1], ordered[k, 2]):
-            at = position[pool[i]]
-            found[at] = name
-            position[pool[i]] = at + 1
-    return end
-
-
-@inline
-def order_notes(w):
-    """Puts the notes of rules in the order of these: rule, where its events begin, and where they end; how many."""
-    if w.state[NOTES] > len(w.ordered):
-        w.ordered = np.zeros((w.state[NOTES] * 5 // 4, 3), np.int64)
-    ordered, marked, high, one = w.ordered, w.marked, w.marked_words, np.uint64(1)
-    note_rule, note_begin, note_end, note_next = w.note_rule, w.note_begin, w.note_end, w.note_next
-    note_head = w.note_head
-    for n in range(w.state[NOTES]):
-        rule = np.int64(note_rule[n])
-        if rule >= 0:
-            note_next[n] = note_head[rule] if marked[rule >> 6] >> np.uint64(rule & 63) & one else -1
-            note_head[rule] = n
-            mark(marked, high, rule)
-    w.noted = grown(w.noted, w.state[NOTES] + 64)
-    noted, k = w.noted, 0
-    for i in range(take_marked(marked, high, w.all_allowed, noted, 0)):
-        n = note_head[noted[i]]
-        while n >= 0:
-            ordered[k, 0], ordered[k, 1], ordered[k, 2] = noted[i], note_begin[n], note_end[n]
-            k += 1
-            n = note_next[n]
-    return k

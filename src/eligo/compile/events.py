@@ -152,6 +152,11 @@ class EventBuffer:
             self.made = make_event_handle(*(getattr(self, name) for name in _ARRAYS))
         return self.made
 
+    def another_handle(self) -> Any:
+        """The same events for one more thread: what `locate` writes is its own."""
+        located = [np.zeros(self.located, np.int32) for _ in range(4)]
+        return make_event_handle(*(getattr(self, name) for name in _ARRAYS[:-4]), *located)
+
     def _refresh(self, located: int) -> None:
         if located > self.located:
             self.located = located

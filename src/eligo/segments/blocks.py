@@ -65,6 +65,11 @@ class Blocks:
                 self._counted, self._engine, self.arrays = engine.counters(), None, {}
         return engine
 
+    @property
+    def shares(self) -> bool:
+        """Whether threads search for the same events together: there is an engine that can."""
+        return self._engine is not None and self._engine.shares
+
     def build(self, compiled: Compiled, conjunctions: Conjunctions, *, alone: bool) -> None:
         """Have the engine's arrays, if there is room for them. `alone`: the segment does not keep these rules."""
         from eligo.batch.layout import build_layout

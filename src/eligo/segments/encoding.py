@@ -19,7 +19,7 @@ from eligo.errors import EventError
 
 Events: TypeAlias = TableEvents | JsonEvents | list[Any]
 
-_SLICE = 16_384  # events at a time, of a table or of JSON
+SLICE = 16_384  # events at a time, of a table or of JSON
 _READ = 4096  # and of those that an iterator gives
 _BLOCK = 1024  # of which fewer are not worth a thread
 
@@ -49,7 +49,7 @@ def slices(events: Any, threads: int = 1, pairs: str | None = None) -> Iterator[
     found = events if isinstance(events, JsonEvents) else table_events(events, pairs)
     if isinstance(found, JsonEvents | TableEvents):
         # So many that each thread has some, but no fewer than a block of events.
-        size = max(_BLOCK, min(_SLICE, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
+        size = max(_BLOCK, min(SLICE, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
         for first in range(0, len(found), size):
             yield first, found.slice(first, size)
         return

@@ -37,6 +37,7 @@ from eligo.segments.planning import LEAST, UNPLANNED, Plan, planned
 from eligo.segments.rule_table import RuleTable, join_rule_tables
 from eligo.segments.sample import Sample, rank_by
 from eligo.segments.statistics import Statistics
+from eligo.threads import ALONE, Team
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,16 @@ class Segment(MaskedSegment, IndexedSegment):
         rules = self.whole()
         return build_conjunctions(rules, self.index.strings, int(rules.attribute.max(initial=-1)) + 1)
 
-    def match_batch(self, events: EventBuffer, allowed: U8, *, named: bool = False) -> tuple[I64, I32 | I64]:
+    def match_batch(
+        self, events: EventBuffer, allowed: U8, *, named: bool = False, team: Team = ALONE
+    ) -> tuple[I64, I32 | I64]:
         """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending; if `named`
         the ids of these, which are integers.
         """
         if self.index.blocks != "never":
             engine = self.blocks.engine(self, events)
             if engine is not None:
-                return engine.match(events, allowed, self.table.ids if named else None)
+                return engine.match(events, allowed, self.table.ids if named else None, team)
         counts, pieces = self.match_between(events, 0, events.events, allowed)
         rows = np.concatenate((NO_ROWS, *pieces))
         return ends_of(counts), self.table.integer_ids(rows) if named else rows

@@ -29,6 +29,7 @@ from eligo.segments.live import LivePart
 from eligo.segments.rule_table import JOINED, is_id
 from eligo.segments.screen import Screen, name_of, screened
 from eligo.segments.segment import Segment
+from eligo.threads import ALONE, Team
 
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
 _SOME = 4096  # ids that are made at a time
@@ -94,6 +95,14 @@ class View:
         """Whether a batch may be given the ids of rules at once: all are integers, in one segment."""
         alone = self._alone
         return isinstance(alone, Segment) and len(alone.table.ids) > 0 and self._screen is None
+
+    @property
+    def shares(self) -> bool:
+        """Whether threads that search for the same events together do less than with some events each: almost all rules
+        are matched in blocks that can be shared.
+        """
+        shared = sum(len(each) for each in self.segments if isinstance(each, Segment) and each.blocks.shares)
+        return self._screen is None and shared > 0 and shared >= 0.9 * sum(map(len, self.segments))
 
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
         """For every segment what it takes to report the living, with one of the tags."""
@@ -258,13 +267,14 @@ class View:
         limit: int | None,
         inspect: Callable[[EventBuffer], None] | None = None,
         moved_on: Callable[[], None] | None = None,
+        team: Team = ALONE,
     ) -> Iterator[tuple[I64, pa.Array]]:
-        """Slices of the answer: event numbers, and rule ids beside them.
+        """Slices of the answer: event numbers, and rule ids beside them. `team`: threads that share each slice.
 
         `inspect` sees the events once encoded. `moved_on` is called before events are matched whose moment is not that
         of the view's making; nothing changes until they are matched.
         """
-        for found in self._slices(events, tags, limit, inspect, moved_on, named=self._named):
+        for found in self._slices(events, tags, limit, inspect, moved_on, named=self._named, team=team):
             number, rules = found[0].numbers, found[0].ids
             if len(found) > 1:
                 number = np.concatenate([part.numbers for part in found])
@@ -274,16 +284,18 @@ class View:
                 rules = pa.concat_arrays([part.ids for part in found]).take(arrow_of(order))
             yield number, rules
 
-    def best(self, events: Any, tags: Iterable[str] | None, k: int) -> Iterator[tuple[I64, pa.Array, F64]]:
+    def best(
+        self, events: Any, tags: Iterable[str] | None, k: int, team: Team = ALONE
+    ) -> Iterator[tuple[I64, pa.Array, F64]]:
         """Slices of the answer: event numbers, and the ids and weights of their best k matches as `top` gives them."""
-        for number, rules, weight, _ in self.ranked(events, tags, k):
+        for number, rules, weight, _ in self.ranked(events, tags, k, team):
             yield number, rules, weight
 
     def ranked(
-        self, events: Any, tags: Iterable[str] | None, k: int | None
+        self, events: Any, tags: Iterable[str] | None, k: int | None, team: Team = ALONE
     ) -> Iterator[tuple[I64, pa.Array, F64, I64]]:
         """The same with sequence numbers, which order matches of several views; without k all, in that order."""
-        for found in self._slices(events, tags):
+        for found in self._slices(events, tags, team=team):
             number = np.concatenate([part.numbers for part in found])
             weight = np.concatenate([part.weight for part in found])
             sequence = np.concatenate([part.sequence for part in found])
@@ -304,6 +316,7 @@ class View:
         moved_on: Callable[[], None] | None = None,
         *,
         named: bool = False,
+        team: Team = ALONE,
     ) -> Iterator[list[Matches]]:
         """What some events at a time match, in each segment with a match; of each segment the first so many. `named`:
         nothing but the ids of rules will be asked for.
@@ -316,21 +329,30 @@ class View:
                 screen.begin(first, as_given(part))
             found = []
             for segment, mask in zip(self.segments, allowed, strict=True):
-                if named and isinstance(segment, Segment):
-                    ends, rows = segment.match_batch(buffer, mask, named=True)
+                if isinstance(segment, Segment):
+                    ends, rows = segment.match_batch(buffer, mask, named=named, team=team)
                 else:
                     ends, rows = segment.match_batch(buffer, mask)
                 if len(rows):
-                    found.append(self._found(segment, first, ends, rows, limit, named))
+                    found.append(self._found(segment, first, ends, rows, limit, named, team))
             if found:
                 yield found
 
     def _found(
-        self, segment: BaseSegment, first: int, ends: I64, rows: NDArray[Any], limit: int | None, named: bool = False
+        self,
+        segment: BaseSegment,
+        first: int,
+        ends: I64,
+        rows: NDArray[Any],
+        limit: int | None,
+        named: bool = False,
+        team: Team = ALONE,
     ) -> Matches:
         """Matches of events from number `first` on, without those that documents deny."""
         numbers = room(len(rows))
-        write_numbers(ends, first, numbers)
+        inner = np.searchsorted(ends, len(rows) * np.arange(1, team.threads) // team.threads)
+        parts = [0, *inner.tolist(), len(ends) - 1]
+        team.each(lambda i: write_numbers(ends, first, parts[i], parts[i + 1], numbers))
         if self._screen is not None and (joined := segment.joined(rows)) is not None:
             kept = screened(self._screen, joined, numbers)
             numbers, rows = numbers[kept], rows[kept]
@@ -368,9 +390,9 @@ class Matches:
 
 
 @kernel
-def write_numbers(ends, first, numbers):
-    """Writes the number of its event for each match; those of event first + i end at ends[i + 1]."""
-    for event in range(len(ends) - 1):
+def write_numbers(ends, first, begin, stop, numbers):
+    """Writes the number of its event for each match of some events; those of event first + i end at ends[i + 1]."""
+    for event in range(begin, stop):
         for k in range(ends[event], ends[event + 1]):
             numbers[k] = first + event
 
