@@ -480,7 +480,8 @@ class Matcher:
         # With "collect" whoever matches takes events out that cannot be encoded, and tries again.
         for first, (found, mine) in self._answers(sliced, answer, 1 if collect else threads):
             for number, ids in found:
-                number += first  # in place: nobody else has it
+                if first:
+                    number += first  # in place: nobody else has it
                 numbers.append(arrow_of(number))
                 rules.append(ids)
             rejects += (Reject(one.row + first, one.id, one.message, one.position) for one in mine)

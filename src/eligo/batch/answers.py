@@ -1,8 +1,9 @@
 """From notes to answers: the rules of each event, ascending.
 
 The rules are divided into as many *ranges* as threads hand them out, so that each has about as many matches. Whoever
-has a range takes the notes of its rules from all searches, puts them in the order of the rules, by bits, and counts the
-matches of each event; when all have counted, everybody knows where its first match of each event belongs.
+has searched counts the matches of each event in each range, and whoever has a range takes the notes of its rules from
+all searches and puts them in the order of the rules, by bits; then everybody knows where its first match of each event
+belongs.
 
     note n        of the rule note[4n]; its events are 16-bit numbers from the address note[4n + 1] to note[4n + 2];
                   note[4n + 3] is another of the same rule, or -1
@@ -27,9 +28,7 @@ SOON = 8  # rules of which the events are fetched before they are needed
 NOTES_TAKEN, RULES_NOTED = 0, 1  # in `count`
 
 # The notes of a range as one argument of kernels.
-make_range = handle(
-    "RangeHandle", ("note", "head", "marked", "marked_words", "all_allowed", "noted", "count")
-)
+make_range = handle("RangeHandle", ("note", "head", "marked", "marked_words", "all_allowed", "noted", "count"))
 
 
 def new_range(rules: int) -> Any:
@@ -54,6 +53,22 @@ def count_matches(w, rules, counts):
 
 
 @kernel
+def count_events(w, borders, events, counts):
+    """Adds to counts[events * range + event] how many matches a search has noted; ranges begin at `borders`."""
+    pool = w.pool.ctypes.data
+    note_rule, note_begin, note_end = w.note_rule, w.note_begin, w.note_end
+    for n in range(w.state[NOTES]):
+        rule, first = note_rule[n], 0
+        if rule >= 0:
+            k = 1
+            while rule >= borders[k]:
+                first += events
+                k += 1
+            for i in range(note_begin[n], note_end[n]):
+                counts[first + short_at(pool, i)] += 1
+
+
+@kernel
 def take_notes(w, low, high, o):
     """Takes the notes of the rules from `low` to the one before `high` from a search."""
     n, many = o.count[NOTES_TAKEN], w.state[NOTES]
@@ -69,18 +84,14 @@ def take_notes(w, low, high, o):
 
 
 @kernel
-def order_notes(o, position):
-    """Puts all notes that were taken in order, and adds to `position` how many matches each event has among them."""
+def order_notes(o):
+    """Puts all notes that were taken in order."""
     notes, note, head, marked, high, one = o.count[NOTES_TAKEN], o.note, o.head, o.marked, o.marked_words, np.uint64(1)
     for n in range(notes):
         rule = note[4 * n]
         note[4 * n + 3] = head[rule] if marked[rule >> 6] >> np.uint64(rule & 63) & one else -1
         head[rule] = n
         mark(marked, high, rule)
-    for n in range(notes):
-        begin = note[4 * n + 1]
-        for i in range((note[4 * n + 2] - begin) >> 1):
-            position[short_at(begin, i)] += 1
     o.noted = grown(o.noted, notes + 64)
     o.count[RULES_NOTED] = take_marked(marked, high, o.all_allowed, o.noted, 0)
 

@@ -1,6 +1,7 @@
 """Events turned around: for each attribute, which events have a value where.
 
-Some events are *gathered*: all their values are located, once, and listed by event and by attribute. Of these a *block*
+Events are *located*, once, by one thread or some by each of several, and *gathered*: all values that rules ask about
+are listed by event and by attribute. Of these a *block*
 is filled, with all of up to EVENTS of them, or with those that have a value of one attribute, ordered by it. Threads
 that search together have the gathered events in common, and each a block of its own.
 
@@ -28,10 +29,10 @@ from typing import Any
 import numpy as np
 
 from eligo.batch.words import EVENTS, WORDS, or_bits
-from eligo.compile.compiled import I64, grown
+from eligo.compile.compiled import I64, U8, grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
-from eligo.jit import handle, inline
+from eligo.jit import handle, inline, kernel
 
 _FIELDS = (
     "starts", "place", "planes", "plane_space", "plane_count", "present", "plane_start",
@@ -44,6 +45,7 @@ GATHERED = 1 << 14  # events at most, of which the numbers fit 16 bits
 
 # A block, and the events that it is filled from, as one argument of kernels each.
 make_block = handle("BlockHandle", _FIELDS)
+make_located = handle("LocatedHandle", ("attribute", "low", "high", "text", "start"))
 make_gathered = handle(
     "GatheredHandle",
     (
@@ -86,10 +88,16 @@ def new_block(starts: I64) -> Any:
     )
 
 
-def new_gathered(conjunctions: Conjunctions, starts: I64) -> Any:
-    """Room for events, without any, and for what is to be done for them (search.py)."""
-    attributes = len(starts) - 1
-    named = (np.diff(conjunctions.predicates.attribute_offsets) > 0).astype(np.uint8)
+def new_located() -> Any:
+    """Room for the located values of some events, without any."""
+    return make_located(*(np.zeros(16 * EVENTS, np.int32) for _ in range(4)), np.zeros(EVENTS + 1, np.int64))
+
+
+def new_gathered(named: U8) -> Any:
+    """Room for events, without any, and for what is to be done for them (search.py). `named` has a byte for each
+    attribute: 1 if rules ask about it.
+    """
+    attributes = len(named)
     return make_gathered(
         named,
         *(np.zeros(16 * EVENTS, np.int32) for _ in range(5)),
@@ -108,28 +116,68 @@ def new_gathered(conjunctions: Conjunctions, starts: I64) -> Any:
     )
 
 
-@inline
-def gather_events(s, e, first, count, g):
-    """Locates `count` events, from `first` on, and lists their entries by attribute."""
-    for i in range(g.found[0]):
-        a = g.attributes[i]
-        g.counts[a] = 0
-        g.last[a] = -1
-        g.several[a] = 0
-    g.found[0] = 0
-    g.start = grown(g.start, count + 1)
+@kernel
+def locate_events(s, e, first, count, named, t):
+    """Locates `count` events, from `first` on: the values of attributes that are named."""
+    t.start = grown(t.start, count + 1)
     n = 0
     for i in range(count):
         many = locate(s, e, first + i)
-        if n + many > len(g.event):
-            g.attribute = grown(g.attribute, n + many)
-            g.event = grown(g.event, n + many)
-            g.low = grown(g.low, n + many)
-            g.high = grown(g.high, n + many)
-            g.text = grown(g.text, n + many)
-        n = note_entries(e, many, i, n, g)
-        g.start[i + 1] = n
-    g.order = grown(g.order, n)
+        if n + many > len(t.low):
+            t.attribute = grown(t.attribute, n + many)
+            t.low = grown(t.low, n + many)
+            t.high = grown(t.high, n + many)
+            t.text = grown(t.text, n + many)
+        for j in range(many):
+            if named[e.at_attribute[j]]:
+                t.attribute[n], t.low[n], t.high[n] = e.at_attribute[j], e.at_low[j], e.at_high[j]
+                t.text[n] = e.at_text[j]
+                n += 1
+        t.start[i + 1] = n
+
+
+@kernel
+def gather_events(t, begin, count, g):
+    """Puts `count` located events behind the `begin` ones that were gathered; if there are none, forgets all others."""
+    if begin == 0:
+        for i in range(g.found[0]):
+            a = g.attributes[i]
+            g.counts[a] = 0
+            g.last[a] = -1
+            g.several[a] = 0
+        g.found[0] = 0
+    n = g.start[begin]
+    end = n + t.start[count]
+    g.start = grown(g.start, begin + count + 1)
+    if end > len(g.event):
+        g.attribute = grown(g.attribute, end)
+        g.event = grown(g.event, end)
+        g.low = grown(g.low, end)
+        g.high = grown(g.high, end)
+        g.text = grown(g.text, end)
+    attribute, event, low, high, text, start = g.attribute, g.event, g.low, g.high, g.text, g.start
+    counts, last, several = g.counts, g.last, g.several
+    for i in range(count):
+        number = begin + i
+        for j in range(t.start[i], t.start[i + 1]):
+            a = t.attribute[j]
+            attribute[n], event[n], low[n], high[n], text[n] = a, number, t.low[j], t.high[j], t.text[j]
+            if counts[a] == 0:
+                g.attributes[g.found[0]] = a
+                g.found[0] += 1
+            counts[a] += 1
+            if last[a] == number or t.low[j] != t.high[j]:
+                several[a] = 1
+            last[a] = number
+            n += 1
+        start[number + 1] = n
+
+
+@inline
+def list_by_attribute(count, g):
+    """Lists the entries of the `count` gathered events by attribute."""
+    entries = g.start[count]
+    g.order = grown(g.order, entries)
     end = 0
     for i in range(g.found[0]):
         a = g.attributes[i]
@@ -137,36 +185,15 @@ def gather_events(s, e, first, count, g):
         end += g.counts[a]
         g.counts[a] = 0
     order, counts, attribute, entry_start = g.order, g.counts, g.attribute, g.entry_start
-    for j in range(n):
+    for j in range(entries):
         a = attribute[j]
         order[entry_start[a] + counts[a]] = j
         counts[a] += 1
 
 
 @inline
-def note_entries(e, many, event, n, g):
-    """Writes down the entries of one event that rules ask about, from n on; where they end."""
-    counts, last, several, named = g.counts, g.last, g.several, g.named
-    for j in range(many):
-        a = e.at_attribute[j]
-        if not named[a]:
-            continue
-        g.attribute[n], g.event[n], g.low[n], g.high[n] = a, event, e.at_low[j], e.at_high[j]
-        g.text[n] = e.at_text[j]
-        if counts[a] == 0:
-            g.attributes[g.found[0]] = a
-            g.found[0] += 1
-        counts[a] += 1
-        if last[a] == event or e.at_low[j] != e.at_high[j]:
-            several[a] = 1
-        last[a] = event
-        n += 1
-    return n
-
-
-@inline
 def sort_by_value(a, spaces, g):
-    """Puts the entries of an attribute of which each event has one value at most in the order of the spaces of these."""
+    """Puts the entries of an attribute, of which each event has one value at most, in the order of their spaces."""
     count, begin = g.counts[a], g.entry_start[a]
     g.other = grown(g.other, count)
     order, other, low, buckets = g.order, g.other, g.low, g.buckets

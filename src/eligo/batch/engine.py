@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.arrow import room
-from eligo.batch.answers import BUCKETS, count_matches, hand_out, new_range, order_notes, take_notes
-from eligo.batch.block import GATHERED, new_block, new_gathered
+from eligo.batch.answers import BUCKETS, count_events, count_matches, hand_out, new_range, order_notes, take_notes
+from eligo.batch.block import GATHERED, gather_events, locate_events, new_block, new_gathered, new_located
 from eligo.batch.layout import LAYOUT_ARRAYS, RULES, STRAIGHT, make_layout
-from eligo.batch.search import STATE, new_scratch, plan_search, search_events
+from eligo.batch.search import LOCATED, STATE, new_scratch, plan_search, search_events
 from eligo.batch.words import EVENTS
 from eligo.compile.compiled import I32, I64, U8, Arrays
 from eligo.compile.conjunctions import Conjunctions
@@ -34,10 +34,16 @@ def _room(count: int, names: I64 | None) -> NDArray[Any]:
 
 
 class _Searcher:
-    """The memory of one thread that searches and hands out."""
+    """The memory of one thread that searches and hands out, and a handle of its own: kernels count who uses an array,
+    and threads that counted in the same place would wait for each other.
+    """
 
-    def __init__(self, layout: Arrays) -> None:
+    def __init__(self, conjunctions: Conjunctions, layout: Arrays) -> None:
+        spaces, predicates = conjunctions.spaces.handle(conjunctions.strings), conjunctions.predicates.handle()
+        self.spaces = spaces
+        self.layout = make_layout(spaces, predicates, *(layout[name] for name in LAYOUT_ARRAYS))
         self.state, self.counters = np.zeros(STATE, np.int64), np.zeros(4, np.int64)
+        self.located = new_located()
         self.block = new_block(layout["starts"])
         self.scratch = new_scratch(layout, self.state, self.counters)
         self.rules = int(layout["sizes"][RULES])
@@ -47,52 +53,66 @@ class _Searcher:
 class _Search:
     """The search for the events of one buffer, some at a time, by one thread or by several that share the tasks."""
 
-    def __init__(self, layout: Any, events: EventBuffer, gathered: Any, searchers: list[_Searcher], team: Team) -> None:
-        self._layout, self._gathered = layout, gathered
-        self._everyone, self._all_of = searchers, team
+    def __init__(self, events: EventBuffer, named: U8, gathered: Any, searchers: list[_Searcher], team: Team) -> None:
+        self._values = events.count // max(1, events.events)  # of an event
+        self._named, self._gathered, self._everyone, self._all_of = named, gathered, searchers, team
         self._handles = [events.handle] + [events.another_handle() for _ in searchers[1:]]
         self._pieces = np.zeros(_PIECES * len(searchers) + 1, np.int64)
         self._searchers, self._team = searchers[:1], ALONE  # of the events at hand
 
     def find(self, first: int, count: int, allowed: U8) -> I64:
         """Finds the rules of `count` events, from `first` on. Returns how many each thread has to hand out of each."""
-        scratch = self._everyone[0].scratch
-        work = plan_search(self._layout, self._handles[0], first, count, self._gathered, scratch, self._pieces)
-        alone = len(self._everyone) == 1 or work < _WORTH
-        self._searchers, self._team = (self._everyone[:1], ALONE) if alone else (self._everyone, self._all_of)
+        self._choose(LOCATED * self._values * count)
+        borders = [count * i // self._team.threads for i in range(self._team.threads + 1)]
+        self._team.each(partial(self._locate, first, borders))
+        for searcher, (begin, stop) in zip(self._searchers, pairwise(borders), strict=True):
+            gather_events(searcher.located, begin, stop - begin, self._gathered)
+        one = self._everyone[0]
+        self._choose(plan_search(one.layout, count, self._gathered, one.scratch, self._pieces))
         pieces = iter(list(pairwise(self._pieces.tolist())))  # who is done with one takes the next
         self._team.each(partial(self._note, pieces, count, allowed))
-        many = np.zeros((len(self._searchers), count), np.int64)
+        many = np.zeros((len(self._searchers), len(self._searchers), count), np.int64)
         self._team.each(partial(self._order, self._borders(), many))
-        return many
+        total: I64 = many.sum(axis=0)
+        return total
 
     def write(self, position: I64, names: I64, found: NDArray[Any]) -> None:
         """Writes what was found, or the names of that; each thread's of each event from `position` on."""
         self._team.each(lambda i: hand_out(self._searchers[i].range, names, position[i], found))
+
+    def _choose(self, work: int) -> None:
+        """Chooses who does work of so many nanoseconds."""
+        alone = len(self._everyone) == 1 or work < _WORTH
+        self._searchers, self._team = (self._everyone[:1], ALONE) if alone else (self._everyone, self._all_of)
+
+    def _locate(self, first: int, borders: list[int], i: int) -> None:
+        mine, count = self._searchers[i], borders[i + 1] - borders[i]
+        locate_events(mine.spaces, self._handles[i], first + borders[i], count, self._named, mine.located)
 
     def _note(self, pieces: Iterator[tuple[int, int]], count: int, allowed: U8, i: int) -> None:
         mine = self._searchers[i]
         mine.state[:] = 0
         for first, stop in pieces:
             search_events(
-                self._layout, self._handles[i], count, self._gathered, mine.block, mine.scratch, first, stop, allowed
+                mine.layout, self._handles[i], count, self._gathered, mine.block, mine.scratch, first, stop, allowed
             )
 
-    def _order(self, borders: list[int], many: I64, i: int) -> None:
+    def _order(self, borders: I64, many: I64, i: int) -> None:
+        count_events(self._searchers[i].scratch, borders, many.shape[2], many[i].reshape(-1))
         for searcher in self._searchers:
             take_notes(searcher.scratch, borders[i], borders[i + 1], self._searchers[i].range)
-        order_notes(self._searchers[i].range, many[i])
+        order_notes(self._searchers[i].range)
 
-    def _borders(self) -> list[int]:
+    def _borders(self) -> I64:
         """Where the ranges of rules begin that each thread hands out, and where the last one ends."""
         rules, threads = self._everyone[0].rules, len(self._searchers)
         if threads == 1:
-            return [0, rules]
+            return np.array([0, rules])
         counts = np.zeros((threads, BUCKETS), np.int64)
         self._team.each(lambda i: count_matches(self._searchers[i].scratch, rules, counts[i]))
         before = np.cumsum(counts.sum(axis=0))
         middle = np.searchsorted(before, before[-1] * np.arange(1, threads) // threads)
-        return [0, *(-(-(int(k) + 1) * rules // BUCKETS) for k in middle), rules]
+        return np.array([0, *(-(-(middle + 1) * rules // BUCKETS)), rules])
 
 
 class BatchEngine:
@@ -100,9 +120,7 @@ class BatchEngine:
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         self._conjunctions, self._arrays = conjunctions, arrays
-        self._handle = make_layout(
-            conjunctions.space_handle, conjunctions.predicate_handle, *(arrays[name] for name in LAYOUT_ARRAYS)
-        )
+        self._named: U8 = (np.diff(conjunctions.predicates.attribute_offsets) > 0).astype(np.uint8)
         self.shares = bool(arrays["sizes"][STRAIGHT])  # whether several threads can search for the same events
         self.events = self.matches = 0  # so far
         self._gathered: deque[Any] = deque()  # memory that nobody uses now
@@ -117,7 +135,7 @@ class BatchEngine:
         ends = np.zeros(events.events + 1, np.int64)
         found: NDArray[Any] = _room(0, names)
         gathered, searchers = self._taken(team.threads)
-        search = _Search(self._handle, events, gathered, searchers, team)
+        search = _Search(events, self._named, gathered, searchers, team)
         first = 0
         while left := events.events - first:
             count = -(-left // -(-left // self._at_once()))
@@ -143,13 +161,13 @@ class BatchEngine:
         try:
             gathered = self._gathered.pop()
         except IndexError:
-            gathered = new_gathered(self._conjunctions, self._arrays["starts"])
-        searchers = []
+            gathered = new_gathered(self._named)
+        searchers: list[_Searcher] = []
         while len(searchers) < (threads if self.shares else 1):
             try:
                 searchers.append(self._searchers.pop())
             except IndexError:
-                searchers.append(_Searcher(self._arrays))
+                searchers.append(_Searcher(self._conjunctions, self._arrays))
         return gathered, searchers
 
     def _at_once(self) -> int:

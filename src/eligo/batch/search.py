@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from eligo.batch.block import EVERYONE, NOBODY, fill_block, gather_events, sort_by_value
+from eligo.batch.block import EVERYONE, NOBODY, fill_block, list_by_attribute, sort_by_value
 from eligo.batch.layout import DEPTH, PARTS, ROWS, STRAIGHT
 from eligo.batch.words import (
     EVENTS,
@@ -108,11 +108,11 @@ def new_scratch(layout: Arrays, state: I64, counters: I64) -> Any:
 
 
 @kernel
-def plan_search(layout, e, first, count, g, w, pieces):
-    """Gathers `count` events, from event `first` on, and lists the tasks for these. Writes to `pieces` which tasks each
-    of several pieces of about the same size begins with, and how many there are; how long they take, in nanoseconds.
+def plan_search(layout, count, g, w, pieces):
+    """Lists the tasks for the `count` gathered events. Writes to `pieces` which tasks each of several pieces of about
+    the same size begins with, and how many there are; how long they take, in nanoseconds.
     """
-    gather_events(layout.spaces, e, first, count, g)
+    list_by_attribute(count, g)
     w.counters[3] += LOCATED * g.start[count]
     tasks, took = list_tasks(layout, count, g, w)
     k = 0

@@ -152,6 +152,23 @@ class EventBuffer:
             self.made = make_event_handle(*(getattr(self, name) for name in _ARRAYS))
         return self.made
 
+    def extend(self, other: EventBuffer) -> None:
+        """Put the events of another buffer, of which none is a range, behind those of this one."""
+        count, events, texts, text_end = self.count, self.events, self.texts, self.text_end
+        meta, key = other.meta[: other.count], other.key[: other.count]
+        if other.texts:
+            key = key + np.where(meta & 255 == codes.TEXT, texts, 0)
+            number, low = other.text_number[: other.texts], other.text_low[: other.texts]
+            high = other.text_high[: other.texts]
+            self.text_number = np.concatenate((self.text_number[:texts], number))
+            self.text_low = np.concatenate((self.text_low[:texts], low + text_end))
+            self.text_high = np.concatenate((self.text_high[:texts], high + text_end))
+            self.text = np.concatenate((self.text[:text_end], other.text[: other.text_end]))
+            self.texts, self.text_end = texts + other.texts, text_end + other.text_end
+        offsets = np.concatenate((self.offsets[: events + 1], other.offsets[1 : other.events + 1] + count))
+        keys = np.concatenate((self.key[:count], key))
+        self.replace(offsets, np.concatenate((self.meta[:count], meta)), keys, max(self.widest, other.widest))
+
     def another_handle(self) -> Any:
         """The same events for one more thread: what `locate` writes is its own."""
         located = [np.zeros(self.located, np.int32) for _ in range(4)]

@@ -16,6 +16,7 @@ from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_texts import JsonEvents
 from eligo.errors import EventError
+from eligo.threads import ALONE, Team
 
 Events: TypeAlias = TableEvents | JsonEvents | list[Any]
 
@@ -32,14 +33,14 @@ class Encoded:
     buffer: EventBuffer
 
 
-def encoded_slices(events: Any, encoder: Encoder) -> Iterator[tuple[int, Events, EventBuffer]]:
+def encoded_slices(events: Any, encoder: Encoder, team: Team = ALONE) -> Iterator[tuple[int, Events, EventBuffer]]:
     """The number of the first event of each slice, the events as they come, and encoded; a buffer may be used again."""
     if isinstance(events, Encoded):
         yield 0, events.events, events.buffer
         return
     buffer = EventBuffer(_READ, 16 * _READ)
     for first, part in slices(events):
-        yield first, part, encoded(part, encoder, first, buffer)
+        yield first, part, encoded(part, encoder, first, buffer, team)
 
 
 def slices(events: Any, threads: int = 1, pairs: str | None = None) -> Iterator[tuple[int, Events]]:
@@ -72,15 +73,12 @@ def as_given(events: Events) -> Any:
     return events.given() if isinstance(events, TableEvents) else events
 
 
-def encoded(part: Events, encoder: Encoder, first: int, buffer: EventBuffer | None = None) -> EventBuffer:
+def encoded(
+    part: Events, encoder: Encoder, first: int, buffer: EventBuffer | None = None, team: Team = ALONE
+) -> EventBuffer:
     """A slice encoded, into the buffer if it is no table; `first` is the number of its first event in messages."""
     if isinstance(part, TableEvents):
-        table = EventBuffer()
-        try:
-            part.encode(encoder, table)
-        except EventError as error:
-            raise moved(error, first) from None
-        return table
+        return _encoded_table(part, encoder, first, team if len(part) >= team.threads * _BLOCK else ALONE)
     buffer = buffer or EventBuffer(len(part), 16 * len(part))
     buffer.clear()
     if isinstance(part, JsonEvents):
@@ -94,6 +92,23 @@ def encoded(part: Events, encoder: Encoder, first: int, buffer: EventBuffer | No
         except EventError as error:
             raise EventError(f"event {first + number}: {error}") from None
     return buffer
+
+
+def _encoded_table(table: TableEvents, encoder: Encoder, first: int, team: Team) -> EventBuffer:
+    """Rows of a table, some by each thread; `first` is the number of the first one in messages."""
+    size = -(-len(table) // team.threads)
+    buffers = [EventBuffer() for _ in range(team.threads)]
+
+    def encode(i: int) -> None:
+        with moving(first + i * size):
+            table.slice(i * size, size).encode(encoder, buffers[i])
+
+    team.each(encode)
+    if team.threads > 1 and any(buffer.ranges for buffer in buffers):
+        return _encoded_table(table, encoder, first, ALONE)
+    for buffer in buffers[1:]:
+        buffers[0].extend(buffer)
+    return buffers[0]
 
 
 def table_events(events: Any, pairs: str | None = None) -> TableEvents | Iterable[Any]:

@@ -322,7 +322,7 @@ class View:
         nothing but the ids of rules will be asked for.
         """
         allowed, screen = self.allowed(tags), self._screen
-        for first, part, buffer in encoded_slices(events, self.encoder):
+        for first, part, buffer in encoded_slices(events, self.encoder, team):
             if inspect is not None:
                 inspect(buffer)
             if screen is not None:

@@ -14,6 +14,7 @@ from eligo.segments.encoding import as_given, between, encoded, slices
 from eligo.segments.living.structure import Structure
 from eligo.segments.rules import Rules
 from eligo.segments.view import ALL, Matches, View, wanted_tags
+from eligo.threads import ALONE, Team
 
 _SEARCHED = 256  # events after which the index may adjust itself
 _EFFORT = 2048  # and by how much: a fraction of a millisecond
@@ -81,6 +82,7 @@ class LivingView(View):
         moved_on: Callable[[], None] | None = None,
         *,
         named: bool = False,
+        team: Team = ALONE,
     ) -> Iterator[list[Matches]]:
         """Slices are encoded outside the gate; inside it is seen whether that still holds.
 
