@@ -1,4 +1,4 @@
-"""Work for several threads, its results in order."""
+"""Work for several threads: items of it, with results in order, or steps that all of a team take together."""
 
 from __future__ import annotations
 

@@ -196,3 +196,82 @@ def test_auto_leaves_events_that_share_nothing_to_the_index() -> None:
     for _ in range(3):
         assert pairs(m.match_batch(events, threads=1)) == expected
     assert m.stats().notes["segments matched in blocks"] == 0
+
+
+def conjunction_texts(count: int, seed: int) -> list[str]:
+    """Rules that are one conjunction each, of which some look at texts and some at several values."""
+    r = random.Random(seed)
+
+    def predicate() -> str:
+        name, value = f"a{r.randrange(6)}", r.randrange(9)
+        return r.choice(
+            [
+                f"{name} = {value}",
+                f"{name} = {value}",
+                f"{name} between {value} and {value + r.randrange(4)}",
+                f"{name} in ({value}, {r.randrange(9)})",
+                f"{name} != {value}",
+                f"s like '%{r.choice('xyz')}%{r.choice('xyz')}'",
+                f"s >= '{r.choice('xyz')}'",
+                f"tags contains any ('t{r.randrange(5)}')",
+                f"not tags contains any ('t{r.randrange(5)}')",
+            ]
+        )
+
+    return [" and ".join(predicate() for _ in range(r.randint(1, 3))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_threads_that_share_the_events_give_the_same_answer(monkeypatch: pytest.MonkeyPatch, named: bool) -> None:
+    monkeypatch.setattr(engine, "_WORTH", 0)
+    m = eligo.Matcher("bitmap")
+    m.add_many(
+        (i if named else f"r{i}", text, i % 7, ["even"] if i % 2 == 0 else ["odd"])
+        for i, text in enumerate(conjunction_texts(700, seed=6))
+    )
+    r = random.Random(7)
+    events = [event(r, ranges=False) for _ in range(7001)]
+    columns = ("a0", "a1", "a2", "a3", "a4", "a5", "s", "tags")
+    table = pa.table({name: [one.get(name) for one in events] for name in columns})
+    expected = [(i, rule) for i, one in enumerate(events) for rule in m.match(one)]
+    m.match_batch(table.slice(0, 10), threads=1)
+    assert m.engine.rules.view.shares
+    for threads in (1, 2, 3, 7):
+        assert pairs(m.match_batch(table, threads=threads)) == expected
+        some = m.match_batch(table.slice(900, 5000), threads=threads, tags=["odd"], limit=4)
+        assert some.equals(m.match_batch(events[900:5900], threads=1, tags=["odd"], limit=4))
+        assert m.top_batch(table, 3, threads=threads).equals(m.top_batch(events, 3, threads=1))
+    m.remove_many([rule.id for i, rule in enumerate(m.rules()) if i % 3 == 0])
+    left = {rule.id for rule in m.rules()}
+    assert pairs(m.match_batch(table, threads=2)) == [pair for pair in expected if pair[1] in left]
+
+
+@pytest.mark.parametrize("rules", [["a0 = 77"], ["a0 >= 0"], ["a0 >= 0"] * 3000, ["a0 = 1", *["a0 = 77"] * 3000]])
+def test_threads_share_few_and_many_matches(monkeypatch: pytest.MonkeyPatch, rules: list[str]) -> None:
+    """However matches are spread over the rules: all of one rule, or none at all."""
+    monkeypatch.setattr(engine, "_WORTH", 0)
+    m = eligo.Matcher("bitmap")
+    m.add_many(enumerate(rules))
+    values = [i % 10 for i in range(2100)]
+    table = pa.table({"a0": values})
+    ones = m.match_batch(table, threads=1)
+    assert ones.num_rows == sum(len(m.match({"a0": value})) for value in values[:10]) * 210
+    for threads in (2, 4, 1):
+        assert m.match_batch(table, threads=threads).equals(ones)
+
+
+def test_an_error_in_a_shared_slice_has_the_number_of_its_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_WORTH", 0)
+    m = eligo.Matcher("bitmap")
+    m.add_many((i, f"when > timestamp '2026-01-01T00:00:00Z' and a = {i}") for i in range(50))
+    seconds = [0] * 5000
+    table = pa.table({"when": pa.array(seconds, pa.timestamp("s")), "a": [i % 50 for i in range(5000)]})
+    m.match_batch(table.slice(0, 10))
+    for bad in ([1], [3000], [4999], [2700, 4000]):
+        for row in bad:
+            seconds[row] = 2**60
+        odd = table.set_column(0, "when", pa.array(seconds, pa.timestamp("s")))
+        with pytest.raises(eligo.EventError, match=f"^event {bad[0]}:"):
+            m.match_batch(odd, threads=2)
+        for row in bad:
+            seconds[row] = 0
