@@ -28,7 +28,8 @@ FOUNDATION: dict[str, Any] = {
         "rules": 1000, "load_rules": 1000, "load_text_s": 1.0, "load_json_s": 1.0, "load_arrow_s": 1.0,
         "match_one_us": 9.0, "match_batch_us": 1.0, "scan_ms": 1.5, "bytes_per_rule": 160.0, "bytes": {"index/first": 4000},
         "predicates": 10, "conjunctions": 20, "add_ms": 0.5, "remove_ms": 0.5, "update_worst_ms": 5.0, "save_s": 1.0,
-        "open_s": 0.1, "open_unverified_s": 0.001, "fresh_process_s": 1.0,
+        "open_s": 0.1, "open_unverified_s": 0.001, "fresh_process_s": 1.0, "equalities_us": 9.0, "json_bytes": 900.0,
+        "json_us": 4.0, "ndjson_us": 1.0, "nested_us": 5.0,
     },
 }  # fmt: skip
 
