@@ -271,33 +271,36 @@ def fill_block(g, a, first, count, b):
 @inline
 def take_entries(g, wanted, count, b):
     """Takes the entries of the members that are of attributes that are wanted; how many."""
-    n = 0
-    attributes = 0
-    counts, last, several = b.counts, b.last, b.several
+    start, members = g.start, b.members
+    most = 0
     for i in range(count):
-        event = np.int64(b.members[i])
-        begin, end = g.start[event], g.start[event + 1]
-        if n + end - begin > len(b.event):
-            b.attribute = grown(b.attribute, n + end - begin)
-            b.event = grown(b.event, n + end - begin)
-            b.low = grown(b.low, n + end - begin)
-            b.high = grown(b.high, n + end - begin)
-            b.text = grown(b.text, n + end - begin)
-            b.order = grown(b.order, n + end - begin)
-        for j in range(begin, end):
-            a = g.attribute[j]
+        most += start[members[i] + 1] - start[members[i]]
+    if most > len(b.event):
+        b.attribute = grown(b.attribute, most)
+        b.event = grown(b.event, most)
+        b.low = grown(b.low, most)
+        b.high = grown(b.high, most)
+        b.text = grown(b.text, most)
+        b.order = grown(b.order, most)
+    from_attribute, from_low, from_high, from_text = g.attribute, g.low, g.high, g.text
+    attribute, event, low, high, text = b.attribute, b.event, b.low, b.high, b.text
+    counts, last, several, attributes = b.counts, b.last, b.several, b.attributes
+    n = found = 0
+    for i in range(count):
+        for j in range(start[members[i]], start[members[i] + 1]):
+            a = from_attribute[j]
             if not wanted[a]:
                 continue
-            b.attribute[n], b.event[n], b.low[n], b.high[n], b.text[n] = a, i, g.low[j], g.high[j], g.text[j]
+            attribute[n], event[n], low[n], high[n], text[n] = a, i, from_low[j], from_high[j], from_text[j]
             if counts[a] == 0:
-                b.attributes[attributes] = a
-                attributes += 1
+                attributes[found] = a
+                found += 1
             counts[a] += 1
-            if last[a] == i or g.low[j] != g.high[j]:
+            if last[a] == i or from_low[j] != from_high[j]:
                 several[a] = 1
             last[a] = i
             n += 1
-    b.plane_count[1] = attributes
+    b.plane_count[1] = found
     return n
 
 
