@@ -33,9 +33,12 @@ class Team:
         """work(i) for each of the threads, the first of which is this one; when all are done, or one has failed and all
         others are done, this returns or raises.
         """
-        if self.threads > 1 and self._pool is None:
+        if self.threads == 1:
+            work(0)
+            return
+        if self._pool is None:
             self._pool = ThreadPoolExecutor(self.threads - 1, "eligo-team")
-        others = [self._pool.submit(work, i) for i in range(1, self.threads)] if self._pool is not None else []
+        others = [self._pool.submit(work, i) for i in range(1, self.threads)]
         try:
             work(0)
         finally:

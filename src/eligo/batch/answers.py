@@ -69,6 +69,21 @@ def count_events(w, borders, events, counts):
 
 
 @kernel
+def place_matches(counts, first, ends, position):
+    """Writes to `ends`, behind ends[first], where the matches of each event end, and to `position` where those begin
+    that each range has: position[range, event]. `counts` has what each search has counted, a row each.
+    """
+    ranges, events = position.shape
+    for event in range(events):
+        end = ends[first + event]
+        for k in range(ranges):
+            position[k, event] = end
+            for search in range(len(counts)):
+                end += counts[search, events * k + event]
+        ends[first + event + 1] = end
+
+
+@kernel
 def take_notes(w, low, high, o):
     """Takes the notes of the rules from `low` to the one before `high` from a search."""
     n, many = o.count[NOTES_TAKEN], w.state[NOTES]

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.arrow import room
-from eligo.batch.answers import BUCKETS, count_events, count_matches, hand_out, new_range, order_notes, take_notes
+from eligo.batch.answers import (
+    BUCKETS,
+    count_events,
+    count_matches,
+    hand_out,
+    new_range,
+    order_notes,
+    place_matches,
+    take_notes,
+)
 from eligo.batch.block import GATHERED, gather_events, locate_events, new_block, new_gathered, new_located
 from eligo.batch.layout import LAYOUT_ARRAYS, RULES, STRAIGHT, make_layout
 from eligo.batch.search import LOCATED, STATE, new_scratch, plan_search, search_events
@@ -53,41 +62,53 @@ class _Searcher:
 class _Search:
     """The search for the events of one buffer, some at a time, by one thread or by several that share the tasks."""
 
-    def __init__(self, events: EventBuffer, named: U8, gathered: Any, searchers: list[_Searcher], team: Team) -> None:
-        self._values = events.count // max(1, events.events)  # of an event
-        self._named, self._gathered, self._everyone, self._all_of = named, gathered, searchers, team
-        self._handles = [events.handle] + [events.another_handle() for _ in searchers[1:]]
-        self._pieces = np.zeros(_PIECES * len(searchers) + 1, np.int64)
-        self._searchers, self._team = searchers[:1], ALONE  # of the events at hand
+    def __init__(self, engine: BatchEngine, events: EventBuffer, team: Team) -> None:
+        self._engine, self._events = engine, events
+        self._most = team if engine.shares else ALONE
+        self._pieces = np.zeros(_PIECES * self._most.threads + 1, np.int64)
+        self._gathered = engine.take_gathered()
+        self._everyone, self._handles = [engine.searcher()], [events.handle]
+        self._searchers, self._team = self._everyone, ALONE  # who works at the moment
 
-    def find(self, first: int, count: int, allowed: U8) -> I64:
-        """Finds the rules of `count` events, from `first` on. Returns how many each thread has to hand out of each."""
-        self._choose(LOCATED * self._values * count)
+    def find(self, first: int, count: int, allowed: U8, ends: I64) -> I64:
+        """Finds the rules of `count` events, from `first` on, and writes where those of each one end. Returns where
+        those begin that each thread has to hand out.
+        """
+        self._choose(LOCATED * self._events.count * count // self._events.events)
         borders = [count * i // self._team.threads for i in range(self._team.threads + 1)]
         self._team.each(partial(self._locate, first, borders))
         for searcher, (begin, stop) in zip(self._searchers, pairwise(borders), strict=True):
             gather_events(searcher.located, begin, stop - begin, self._gathered)
         one = self._everyone[0]
         self._choose(plan_search(one.layout, count, self._gathered, one.scratch, self._pieces))
-        pieces = iter(list(pairwise(self._pieces.tolist())))  # who is done with one takes the next
-        self._team.each(partial(self._note, pieces, count, allowed))
-        many = np.zeros((len(self._searchers), len(self._searchers), count), np.int64)
-        self._team.each(partial(self._order, self._borders(), many))
-        total: I64 = many.sum(axis=0)
-        return total
+        pieces = pairwise(self._pieces.tolist()) if self._team.threads > 1 else [(0, int(self._pieces[-1]))]
+        self._team.each(partial(self._note, iter(list(pieces)), count, allowed))  # who is done with one takes the next
+        threads = self._team.threads
+        counts, position = np.zeros((threads, threads * count), np.int64), np.empty((threads, count), np.int64)
+        self._team.each(partial(self._order, self._borders(), count, counts))
+        place_matches(counts, first, ends, position)
+        return position
 
     def write(self, position: I64, names: I64, found: NDArray[Any]) -> None:
         """Writes what was found, or the names of that; each thread's of each event from `position` on."""
         self._team.each(lambda i: hand_out(self._searchers[i].range, names, position[i], found))
 
+    def end(self) -> None:
+        """Gives the memory back."""
+        self._engine.gathered.append(self._gathered)
+        self._engine.searchers.extend(self._everyone)
+
     def _choose(self, work: int) -> None:
         """Chooses who does work of so many nanoseconds."""
-        alone = len(self._everyone) == 1 or work < _WORTH
-        self._searchers, self._team = (self._everyone[:1], ALONE) if alone else (self._everyone, self._all_of)
+        self._team = self._most if work >= _WORTH else ALONE
+        while len(self._everyone) < self._team.threads:
+            self._everyone.append(self._engine.searcher())
+            self._handles.append(self._events.another_handle())
+        self._searchers = self._everyone[: self._team.threads]
 
     def _locate(self, first: int, borders: list[int], i: int) -> None:
         mine, count = self._searchers[i], borders[i + 1] - borders[i]
-        locate_events(mine.spaces, self._handles[i], first + borders[i], count, self._named, mine.located)
+        locate_events(mine.spaces, self._handles[i], first + borders[i], count, self._engine.named, mine.located)
 
     def _note(self, pieces: Iterator[tuple[int, int]], count: int, allowed: U8, i: int) -> None:
         mine = self._searchers[i]
@@ -97,8 +118,8 @@ class _Search:
                 mine.layout, self._handles[i], count, self._gathered, mine.block, mine.scratch, first, stop, allowed
             )
 
-    def _order(self, borders: I64, many: I64, i: int) -> None:
-        count_events(self._searchers[i].scratch, borders, many.shape[2], many[i].reshape(-1))
+    def _order(self, borders: I64, count: int, counts: I64, i: int) -> None:
+        count_events(self._searchers[i].scratch, borders, count, counts[i])
         for searcher in self._searchers:
             take_notes(searcher.scratch, borders[i], borders[i + 1], self._searchers[i].range)
         order_notes(self._searchers[i].range)
@@ -120,11 +141,11 @@ class BatchEngine:
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         self._conjunctions, self._arrays = conjunctions, arrays
-        self._named: U8 = (np.diff(conjunctions.predicates.attribute_offsets) > 0).astype(np.uint8)
+        self.named: U8 = (np.diff(conjunctions.predicates.attribute_offsets) > 0).astype(np.uint8)
         self.shares = bool(arrays["sizes"][STRAIGHT])  # whether several threads can search for the same events
         self.events = self.matches = 0  # so far
-        self._gathered: deque[Any] = deque()  # memory that nobody uses now
-        self._searchers: deque[_Searcher] = deque()
+        self.gathered: deque[Any] = deque()  # memory that nobody uses now
+        self.searchers: deque[_Searcher] = deque()
 
     def match(
         self, events: EventBuffer, allowed: U8, names: I64 | None = None, team: Team = ALONE
@@ -134,41 +155,37 @@ class BatchEngine:
         """
         ends = np.zeros(events.events + 1, np.int64)
         found: NDArray[Any] = _room(0, names)
-        gathered, searchers = self._taken(team.threads)
-        search = _Search(events, self._named, gathered, searchers, team)
+        search = _Search(self, events, team)
         first = 0
         while left := events.events - first:
             count = -(-left // -(-left // self._at_once()))
             stop, begin = first + count, int(ends[first])
-            many = search.find(first, count, allowed)
-            ends[first + 1 : stop + 1] = begin + np.cumsum(many.sum(axis=0))
+            position = search.find(first, count, allowed, ends)
             end = int(ends[stop])
             if end > len(found):  # for the events that are left as well, by what there is
                 expected = end * (21 if left > count else 20) // 20 * events.events // stop
                 found, before = _room(expected, names), found
                 found[:begin] = before[:begin]
-            position = ends[first:stop] + np.cumsum(many, axis=0) - many
             search.write(position, _NAMELESS if names is None else names, found)
             self.events += count
             self.matches += end - begin
             first = stop
-        self._gathered.append(gathered)
-        self._searchers.extend(searchers)
+        search.end()
         return ends, found[: ends[first]]
 
-    def _taken(self, threads: int) -> tuple[Any, list[_Searcher]]:
-        """Memory for one search of so many threads, which nobody else uses until it is given back."""
+    def take_gathered(self) -> Any:
+        """Room for gathered events that nobody else uses until it is given back."""
         try:
-            gathered = self._gathered.pop()
+            return self.gathered.pop()
         except IndexError:
-            gathered = new_gathered(self._named)
-        searchers: list[_Searcher] = []
-        while len(searchers) < (threads if self.shares else 1):
-            try:
-                searchers.append(self._searchers.pop())
-            except IndexError:
-                searchers.append(_Searcher(self._conjunctions, self._arrays))
-        return gathered, searchers
+            return new_gathered(self.named)
+
+    def searcher(self) -> _Searcher:
+        """Memory of a thread that nobody else uses until it is given back."""
+        try:
+            return self.searchers.pop()
+        except IndexError:
+            return _Searcher(self._conjunctions, self._arrays)
 
     def _at_once(self) -> int:
         """How many events to search for together: the more the better, as long as their matches fit in memory. Where
@@ -185,4 +202,4 @@ class BatchEngine:
         """Rows looked at, predicates evaluated, rows that trees asked about, and slots that blocks were filled with; of
         searches that are not under way.
         """
-        return sum((searcher.counters for searcher in list(self._searchers)), np.zeros(4, np.int64))
+        return sum((searcher.counters for searcher in list(self.searchers)), np.zeros(4, np.int64))

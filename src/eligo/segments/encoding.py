@@ -96,15 +96,19 @@ def encoded(
 
 def _encoded_table(table: TableEvents, encoder: Encoder, first: int, team: Team) -> EventBuffer:
     """Rows of a table, some by each thread; `first` is the number of the first one in messages."""
-    size = -(-len(table) // team.threads)
     buffers = [EventBuffer() for _ in range(team.threads)]
+    if team.threads == 1:
+        with moving(first):
+            table.encode(encoder, buffers[0])
+        return buffers[0]
+    size = -(-len(table) // team.threads)
 
     def encode(i: int) -> None:
         with moving(first + i * size):
             table.slice(i * size, size).encode(encoder, buffers[i])
 
     team.each(encode)
-    if team.threads > 1 and any(buffer.ranges for buffer in buffers):
+    if any(buffer.ranges for buffer in buffers):
         return _encoded_table(table, encoder, first, ALONE)
     for buffer in buffers[1:]:
         buffers[0].extend(buffer)

@@ -33,6 +33,7 @@ from eligo.threads import ALONE, Team
 
 _TAG_SETS = 256  # masks remembered, one for each set of tags asked for
 _SOME = 4096  # ids that are made at a time
+_MANY = 1 << 18  # matches of which the numbers are worth a second thread to write
 ALL: U8 = np.zeros(0, np.uint8)
 
 
@@ -350,9 +351,12 @@ class View:
     ) -> Matches:
         """Matches of events from number `first` on, without those that documents deny."""
         numbers = room(len(rows))
-        inner = np.searchsorted(ends, len(rows) * np.arange(1, team.threads) // team.threads)
-        parts = [0, *inner.tolist(), len(ends) - 1]
-        team.each(lambda i: write_numbers(ends, first, parts[i], parts[i + 1], numbers))
+        if len(rows) < _MANY:
+            write_numbers(ends, first, 0, len(ends) - 1, numbers)
+        else:
+            inner = np.searchsorted(ends, len(rows) * np.arange(1, team.threads) // team.threads)
+            parts = [0, *inner.tolist(), len(ends) - 1]
+            team.each(lambda i: write_numbers(ends, first, parts[i], parts[i + 1], numbers))
         if self._screen is not None and (joined := segment.joined(rows)) is not None:
             kept = screened(self._screen, joined, numbers)
             numbers, rows = numbers[kept], rows[kept]
