@@ -53,6 +53,7 @@ def _encode_json() -> Encode:
 T = TypeVar("T")
 _PLANNING = 60.0  # seconds that saving waits for what is built beside
 _EVERY: Any = object()  # in place of a rule: all that match
+_SHARING = 8  # threads at most that share a slice: each counts the matches of an event for each of the others
 
 
 class Matcher:
@@ -574,7 +575,8 @@ class Matcher:
         found = table_events(events, pairs)
         few = isinstance(found, TableEvents) and len(found) < threads * SLICE
         if threads > 1 and few and self._joins is None and self.engine.rules.view.shares:
-            return slices(found), 1, Team(threads)
+            teams = -(-threads // _SHARING)
+            return slices(found, teams), teams, Team(-(-threads // teams), teams)
         return slices(found, threads), threads, ALONE
 
     def _answers(

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import chain, islice
+from threading import Lock
 from typing import TypeVar
 
 from eligo.arguments import whole_number
@@ -23,10 +24,14 @@ def thread_count(threads: int | None) -> int:
 
 
 class Team:
-    """Threads that do one work together, step by step. They are started when there is something to do for them."""
+    """Threads that do one work together, step by step; or several works, each with that many threads. They are started
+    when there is something to do for them.
+    """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, works: int = 1) -> None:
         self.threads = threads
+        self._others = works * (threads - 1)
+        self._starting = Lock()
         self._pool: ThreadPoolExecutor | None = None
 
     def each(self, work: Callable[[int], object]) -> None:
@@ -36,9 +41,11 @@ class Team:
         if self.threads == 1:
             work(0)
             return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads - 1, "eligo-team")
-        others = [self._pool.submit(work, i) for i in range(1, self.threads)]
+        with self._starting:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._others, "eligo-team")
+            pool = self._pool
+        others = [pool.submit(work, i) for i in range(1, self.threads)]
         try:
             work(0)
         finally:

@@ -68,7 +68,8 @@ class Blocks:
     @property
     def shares(self) -> bool:
         """Whether threads search for the same events together: there is an engine that can."""
-        return self._engine is not None and self._engine.shares
+        engine = self._engine  # another thread may find that it does not pay
+        return engine is not None and engine.shares
 
     def build(self, compiled: Compiled, conjunctions: Conjunctions, *, alone: bool) -> None:
         """Have the engine's arrays, if there is room for them. `alone`: the segment does not keep these rules."""

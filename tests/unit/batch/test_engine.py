@@ -236,7 +236,7 @@ def test_threads_that_share_the_events_give_the_same_answer(monkeypatch: pytest.
     expected = [(i, rule) for i, one in enumerate(events) for rule in m.match(one)]
     m.match_batch(table.slice(0, 10), threads=1)
     assert m.engine.rules.view.shares
-    for threads in (1, 2, 3, 7):
+    for threads in (1, 2, 3, 12):
         assert pairs(m.match_batch(table, threads=threads)) == expected
         some = m.match_batch(table.slice(900, 5000), threads=threads, tags=["odd"], limit=4)
         assert some.equals(m.match_batch(events[900:5900], threads=1, tags=["odd"], limit=4))
