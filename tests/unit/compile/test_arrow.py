@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -531,6 +532,23 @@ def test_pairs_are_attributes_as_columns_are(kind: str, index: str) -> None:
     for threads in (1, 2):
         assert len(m.match_batch(many, pairs="has", threads=threads)) == 2000 * len(wanted)
     assert pairs(m.match_batch(events.slice(1, 2), pairs="has")) == one_by_one(m, whole[1:3])
+
+
+def test_many_pairs_in_any_order() -> None:
+    r = random.Random(8)
+    m = eligo.Matcher(multi=["w7", "w300"])
+    m.add_many((i, f"w{i} = {i % 5} and w{(i + 13) % 400} >= 1") for i in range(400))
+    m.add(400, "w7 contains all (1, 2) and w300 contains any (3)")
+    events, given = [], []
+    for size in (1, 31, 32, 33, 34, 63, 64, 65, 399, 400):
+        event: dict[str, Any] = {f"w{k}": r.randrange(5) for k in r.sample(range(400), size)}
+        event |= {name: [1, 2, 3] for name in ("w7", "w300") if name in event}
+        flat = [(name, one) for name, value in event.items() for one in (value if isinstance(value, list) else [value])]
+        r.shuffle(flat)
+        events.append(event)
+        given.append(flat)
+    table = pa.table({"has": pa.array(given, pa.map_(pa.string(), pa.int64()))})
+    assert pairs(m.match_batch(table, pairs="has")) == one_by_one(m, events)
 
 
 def test_an_attribute_by_a_column_and_by_a_pair_is_refused() -> None:
