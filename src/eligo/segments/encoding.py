@@ -38,8 +38,10 @@ def encoded_slices(events: Any, encoder: Encoder, team: Team = ALONE) -> Iterato
     if isinstance(events, Encoded):
         yield 0, events.events, events.buffer
         return
-    buffer = EventBuffer(_READ, 16 * _READ)
+    buffer: EventBuffer | None = None
     for first, part in slices(events):
+        if buffer is None and not isinstance(part, TableEvents):
+            buffer = EventBuffer(_READ, 16 * _READ)
         yield first, part, encoded(part, encoder, first, buffer, team)
 
 
