@@ -235,7 +235,7 @@ def put_in_order(truth, labelled, ordered):
 
 @inline
 def touch_trees(leaves, found, first, stop, g, start):
-    """Follows the labels of found[first:stop]. Returns how many trees they touch, or EVERYTHING and leaves no bit set."""
+    """Follows the labels of found[first:stop]. Returns how many trees they touch, or EVERYTHING and sets no bits."""
     # Arrays are taken out of their handles before the loops: reading a handle's field counts a reference each time.
     label_offsets, label, trees = leaves.label_offsets, leaves.label, len(leaves.rule)
     seen, touched, bits, matched = g.seen, g.touched, g.bits, g.matched

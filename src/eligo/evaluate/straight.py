@@ -104,7 +104,7 @@ def straight_batch(rule_offsets, rules, found, offsets, events, allowed, w, ends
 
 @inline
 def take_marked(bits, high, allowed, matched, k):
-    """Writes the marked rules that are allowed to `matched` from k on, ascending, and unmarks all. Returns their end."""
+    """Writes the marked rules that are allowed to `matched` from k on, ascending, and unmarks all. Returns the end."""
     all_allowed, one = len(allowed) == 0, np.uint64(1)
     for some in range(len(high)):
         words = high[some]
