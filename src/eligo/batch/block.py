@@ -57,9 +57,7 @@ make_gathered = handle(
 
 
 def slot_starts(conjunctions: Conjunctions) -> I64:
-    """Returns the slot of each attribute's first space, and the end of all. An attribute has a slot more than
-    spaces.
-    """
+    """Returns each attribute's first slot, and the end of all. An attribute has one slot more than it has spaces."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(conjunctions.spaces.space_count.astype(np.int64) + 1)))
 
 
