@@ -17,9 +17,7 @@ from eligo.warm import tasks, warm
 
 
 def pack(folder: Path) -> Path:
-    """Writes every kernel to an archive in a folder, and returns its path. Those not in the cache are
-    compiled first.
-    """
+    """Writes every kernel to an archive in a folder, and returns its path. Those not in the cache are compiled."""
     kernels = {}
     for key in warm(only=tasks(INDEXES.own)):
         entry = store.find(key, archive_name())
