@@ -459,7 +459,7 @@ class _Load:
         self.rejects.append(Reject(row, _id_of(given), str(error), getattr(error, "position", -1)))
 
     def end(self) -> None:
-        """Put all rules in place, in one step."""
+        """Puts all rules in place, in one step."""
         rules, loader = self.rules, self.loader
         with rules.lock, uninterrupted():
             doomed = self._placed()

@@ -124,9 +124,7 @@ class Matcher:
 
     @contextmanager
     def reading(self) -> Iterator[View]:
-        """Not for users: enter what a match reads, the rules and, where they ask about some, documents that stand
-        still.
-        """
+        """Not for users: enter what a match reads: rules and, where they ask about some, documents that stand still."""
         joins = self._joins
         if joins is None:
             yield self.engine.rules.view
@@ -643,7 +641,7 @@ class Matcher:
         return pa.table({"event": pa.array(numbers, pa.int64()), "rule": pa.array(found, kind)})
 
     def subscribe(self, owner: str, deliver: Callable[[Delivered], object]) -> None:
-        """Call `deliver` from now on, once, with each published event that matches rules of an owner, and these rules.
+        """Call `deliver` once for each published event that matches rules of an owner, with the event and these rules.
 
         What it raises reaches neither the publisher nor other receivers; it is logged, and kept in `delivery_failures`.
         """
