@@ -29,7 +29,7 @@ from eligo.segments.rule_table import MENTION, OWNER, RuleTable, column_table, i
 
 Row = tuple[Any, Any, Any, Any, Any]
 _COLUMNS = ("id", "expression", "weight", "tags", "owner")
-MANY = 1_000  # rows that are worth being read together: fewer are read before the kernel for it is there
+MANY = 1_000  # rows that are worth being read together: fewer are read in less time than it takes to load the kernel
 _PIECE = 16_384  # rows that are read together
 
 

@@ -72,8 +72,8 @@ def handle(name: str, fields: Iterable[str]) -> Callable[..., Any]:
     fields, space = tuple(fields), sys._getframe(1).f_globals
     module = space["__name__"]
     kind = structref.register(type(f"{name}Type", (types.StructRef,), {"__module__": module}))  # type: ignore[no-untyped-call]
-    # Numba asks a handle for its type at each call of a kernel. Asked in Python, it would be a moment for Ctrl-C, in
-    # the middle of a call that does not expect one; and slower.
+    # Numba asks a handle for its type at each call of a kernel. A Python function would be slower, and Ctrl-C might be
+    # raised in it, in the middle of a call that does not expect an error.
     its_type = property(attrgetter("_type"))
     described = {"__module__": module, "kernel_fields": fields, "_numba_type_": its_type}
     proxy = type(name, (structref.StructRefProxy,), described)

@@ -52,7 +52,7 @@ from eligo.segments.rules import Place, Rules
 if TYPE_CHECKING:
     from eligo.compile.rule_text.reader import ReadRules, TextReader
 
-_PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read for them dies young
+_PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read is freed soon
 _END = object()
 _NOT_KEPT = nullcontext()
 
@@ -96,7 +96,7 @@ class Loader:
                     with self.kept(PUT, [(rule, text, number, labels, whose)]):
                         rules.put(known, rule, normal, text, number, (*labels, *hidden))
             finally:
-                self.id_type = type(rule) if rules.count else None  # even if an interrupt came when it was there
+                self.id_type = type(rule) if rules.count else None  # even if an interrupt came after it was put there
 
     def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
         load = _Load(self, collect, replace)
@@ -209,7 +209,7 @@ class Loader:
             yield
             return
         before = rules.multi
-        with rules.quietly():  # first, for it may make the view that readers have meanwhile
+        with rules.quietly():  # first: it may make the view that readers have meanwhile
             try:
                 rules.multi = before | names
                 self.recompile(dict.fromkeys(names - before, rules.next_sequence))
@@ -298,8 +298,8 @@ class _Load:
         while first < len(columns):
             multi = self.multi
             stop = self._take_chunk(columns, first, min(first + few, len(columns)))
-            # All that follows has to be read with other attributes as multi-valued. Should that happen often, little is
-            # read in vain.
+            # After a change, all that follows has to be read with other attributes as multi-valued. Chunks are smaller
+            # then, so that less is read in vain if it happens often.
             few = len(columns) if multi == self.multi else max(64, (stop - first) // 2)
             first = stop
 

@@ -51,7 +51,7 @@ def _encode_json() -> Encode:
 
 
 T = TypeVar("T")
-_PLANNING = 60.0  # seconds that saving waits for what is built beside
+_PLANNING = 60.0  # seconds that saving waits for what another thread builds
 _EVERY: Any = object()  # in place of a rule: all that match
 _SHARING = 8  # threads at most that share a slice: each one counts matches for each of the others
 

@@ -269,7 +269,7 @@ def _read_by_kernels() -> None:
         matcher.add_many(enumerate(_RULES))
         matcher.match_json(_JSON)
         matcher.match_ndjson(_JSON)
-        matcher._buffer().waited = 1 << 30  # events of a program that goes on
+        matcher._buffer().waited = 1 << 30  # so many events that a kernel reads them
         matcher.match(_EVENTS[0])
     few = eligo.Matcher()
     few.add(0, _RULES[0])

@@ -162,7 +162,7 @@ class BatchEngine:
             stop, begin = first + count, int(ends[first])
             position = search.find(first, count, allowed, ends)
             end = int(ends[stop])
-            if end > len(found):  # for the events that are left as well, by what there is
+            if end > len(found):  # room for the events that are left as well, estimated
                 expected = end * (21 if left > count else 20) // 20 * events.events // stop
                 found, before = _room(expected, names), found
                 found[:begin] = before[:begin]

@@ -126,8 +126,8 @@ def plan_search(layout, count, g, w, pieces):
 
 @inline
 def list_tasks(layout, count, g, w):
-    """Lists the tasks. Chooses the attributes whose clusters are searched apart, in blocks of the events that have it,
-    and orders these events. Returns how many tasks there are, and how long they take.
+    """Lists the tasks. Chooses the attributes whose clusters are searched apart, in blocks of the events that have a
+    value of one, and orders these events. Returns how many tasks there are, and how long they take.
     """
     blocks, costs = (count + EVENTS - 1) // EVENTS, w.costs
     left = layout.range_offsets[-1] - layout.range_offsets[-2]
@@ -657,7 +657,7 @@ def ask_program(layout, e, b, w, start):
             depth += 1
             at = layout.part_offsets[token - rows]
             continue
-        # A value has come: to the trees that it ends, and then to the one that has another child to ask.
+        # Pass the value on to the trees that it ends, and then to the one that has another child to ask.
         while depth:
             kind, own = frames[depth - 1, 0], FRAMES + 2 * (depth - 1)
             frames[depth - 1, 1] -= 1

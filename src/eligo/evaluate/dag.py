@@ -296,7 +296,7 @@ def shared_batch(dag, found, offsets, events, allowed, w, words, ends):
     ends[0] = 0
     i = 0
     room = TOGETHER * (len(dag.kid) + len(dag.root)) // DENSE
-    while i < events and len(w.matched) - k > len(dag.root):  # one more: a rule is written before it is known
+    while i < events and len(w.matched) - k > len(dag.root):  # not >=: a rule is written before it is known
         many = min(64, events - i)
         count = offsets[i + many] - offsets[i]
         if many > TOGETHER and count + LABEL * (count * len(dag.up) // max(1, dag.conjunctions)) > room:

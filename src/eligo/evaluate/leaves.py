@@ -109,7 +109,9 @@ class GroupScratch(EvaluatorScratch):
         conjunctions, trees = len(leaves.label_offsets) - 1, len(leaves.rule)
         self.group = make_group(
             np.zeros(len(leaves.labelled), np.uint64),
-            np.zeros(conjunctions // DENSE if trees else conjunctions, np.int32),  # of more, all trees are gone through
+            np.zeros(
+                conjunctions // DENSE if trees else conjunctions, np.int32
+            ),  # with more, all trees are gone through
             np.zeros(trees // 64 + 1, np.uint64),
             np.zeros(trees + 1, np.int32),  # one more: a tree is written before it is known to be new
             np.zeros((rules + 63) // 64, np.uint64),
@@ -159,7 +161,7 @@ def completing(complete: Any) -> tuple[Any, Any]:
         k = 0
         ends[0] = 0
         i = 0
-        while i < events and len(g.matched) - k > 64 * len(g.bits):  # one more: a rule is written before it is known
+        while i < events and len(g.matched) - k > 64 * len(g.bits):  # not >=: a rule is written before it is known
             first, stop = offsets[i], offsets[i + 1]
             touched = group_leaves(labels.leaves, found, first, stop, g, k)
             k = complete(labels, touched, found, first, stop, allowed, g, own, k)
