@@ -25,7 +25,7 @@ MOST = 2**63 - 1  # what a limit beyond 64 bits is cut to: no rule set has more 
 
 
 def shown(value: object, most: int = 60) -> str:
-    """A value as a message shows it: its repr, cut to a length. A repr that fails is replaced by the type's name."""
+    """Returns a value as a message shows it: its repr, cut to a length, or the name of its type if the repr fails."""
     try:
         text = repr(value)
     except Exception:  # of a foreign class, or of an integer of more digits than Python writes
@@ -34,7 +34,7 @@ def shown(value: object, most: int = 60) -> str:
 
 
 def whole_number(name: str, value: object, least: int = 0) -> int:
-    """An integer of at least `least`, NumPy's among them; a Boolean is none."""
+    """Returns an integer of at least `least`, which may be NumPy's but no Boolean, cut to MOST."""
     try:
         number = index(value) if not isinstance(value, bool | np.bool_) else None  # type: ignore[arg-type]
     except TypeError:
@@ -51,7 +51,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
-    """One of a few words."""
+    """Returns the value if it is one of a few words."""
     if not isinstance(value, str) or value not in choices:
         *others, last = map(repr, choices)
         raise OptionError(f"{name} is {', '.join(others)} or {last}, not {shown(value)}")
@@ -65,7 +65,7 @@ def text(name: str, value: Any, what: str = "a string") -> str:
 
 
 def names(name: str, value: object, what: str = "a list of strings of valid Unicode") -> tuple[str, ...]:
-    """Several strings of valid Unicode, in any iterable that is no mapping and no string itself."""
+    """Returns several strings of valid Unicode, given in any iterable that is neither a mapping nor a string."""
     given = _items(value)
     if given is None or not all(isinstance(one, str) and is_unicode(one) for one in given):
         raise OptionError(f"{name} is {what}, not {shown(value if given is None else list(given))}")
@@ -80,7 +80,7 @@ def attribute_names(name: str, value: object) -> tuple[str, ...]:
 
 
 def tag_names(name: str, value: object) -> tuple[str, ...]:
-    """Tags: a list of strings, or one string in which `;` separates them, as in a cell of a CSV file."""
+    """Returns tags, given as a list of strings, or as one string with `;` between them, as in a cell of a CSV file."""
     if isinstance(value, str):
         value = [tag for part in value.split(";") if (tag := part.strip())]
     found = names(name, value, "a list of strings of valid Unicode, or one string with ; between its tags")
@@ -90,7 +90,7 @@ def tag_names(name: str, value: object) -> tuple[str, ...]:
 
 
 def directory_path(name: str, value: object) -> Path:
-    """A path of the file system, given as a string, an `os.PathLike` of one, or a file: URL."""
+    """Returns a path, given as a string, an `os.PathLike` of one, or a file: URL. It need not exist."""
     given = local_path(value, name)
     try:
         os.lstat(given)
@@ -103,7 +103,7 @@ def directory_path(name: str, value: object) -> Path:
 
 
 def path_of(path: object, what: str = "the path of the rules") -> str:
-    """The path, text that is not empty; a file: URL becomes the path that it means, other URLs stay what they are."""
+    """Returns the path as text that is not empty. A file: URL becomes the path that it means; other URLs stay."""
     try:
         named = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     except Exception:  # of a foreign class
@@ -124,13 +124,13 @@ def path_of(path: object, what: str = "the path of the rules") -> str:
 
 
 def scheme_of(path: str) -> str:
-    """The scheme of a URL, in lower case; nothing for a path."""
+    """Returns the scheme of a URL in lower case, or an empty text for a path."""
     found = _SCHEME.match(path)
     return found[1].lower() if found else ""
 
 
 def local_path(path: object, what: str = "the path of the rules") -> str:
-    """The path of rules on this machine."""
+    """Returns the path of rules on this machine. Raises a `SnapshotError` for any URL but a file: URL."""
     named = path_of(path, what)
     if scheme_of(named):
         raise SnapshotError(
@@ -142,7 +142,7 @@ def local_path(path: object, what: str = "the path of the rules") -> str:
 
 
 def plain_id(value: Any) -> Any:
-    """An id of NumPy's, or of a subclass of int or str, as Python's own; anything else, Booleans too, as it is."""
+    """Returns an id of NumPy's, or of a subclass of int or str, as Python's own; anything else, bools too, as it is."""
     kind = type(value)
     if kind is str or kind is int or kind is bool:
         return value
@@ -152,7 +152,7 @@ def plain_id(value: Any) -> Any:
 
 
 def is_unicode(value: str) -> bool:
-    """Whether a string is valid Unicode: without lone surrogates."""
+    """Tests whether a string is valid Unicode: without lone surrogates."""
     if value.isascii():
         return True
     try:
@@ -163,7 +163,7 @@ def is_unicode(value: str) -> bool:
 
 
 def _items(value: object) -> tuple[Any, ...] | None:
-    """What an iterable holds; None for what is no list of things."""
+    """Returns what an iterable holds, or None for what is no list of things."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         return None
     try:

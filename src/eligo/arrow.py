@@ -18,7 +18,7 @@ _TYPES: Final = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float64(): np.fl
 
 
 def arrow_of(array: NDArray[Any]) -> pa.Array:
-    """An Arrow array of the same values; Booleans become bits."""
+    """Returns an Arrow array of the same values, over the same memory if it is contiguous; Booleans become bits."""
     if array.dtype == np.bool_:
         bits = np.packbits(array, bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), len(array), [None, pa.py_buffer(bits)])
@@ -27,7 +27,7 @@ def arrow_of(array: NDArray[Any]) -> pa.Array:
 
 
 def numpy_of(column: pa.Array) -> NDArray[Any]:
-    """A NumPy array of the same values, of a column of Booleans, integers or floats; anything for a null."""
+    """Returns a NumPy array of a column of Booleans, or numbers of `_TYPES`. At a null the value is undefined."""
     start, stop = column.offset, column.offset + len(column)
     data = column.buffers()[1]
     if pa.types.is_boolean(column.type):
@@ -38,21 +38,21 @@ def numpy_of(column: pa.Array) -> NDArray[Any]:
 
 
 def view_of(buffer: pa.Buffer | None, kind: Any) -> NDArray[Any]:
-    """A buffer as a NumPy array that cannot be written, whether the buffer could or not: kernels know one type then."""
+    """Returns a buffer as an array that cannot be written, even if the buffer can, so that kernels know one type."""
     array = np.frombuffer(buffer, kind) if buffer is not None and buffer.size else np.zeros(0, kind)
     array.flags.writeable = False
     return array
 
 
 def texts_of(texts: Sequence[str]) -> pa.Array:
-    """An Arrow array of strings."""
+    """Returns an Arrow array of strings."""
     raw = [text.encode() for text in texts]
     offsets = np.array([0, *accumulate(map(len, raw))], np.int32)
     return pa.Array.from_buffers(pa.string(), len(raw), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(raw))])
 
 
 def room(count: int) -> NDArray[np.int64]:
-    """An array of integers, whatever they are, in memory of Arrow's, which it keeps for the next one when this is gone:
+    """Returns an array of undefined integers in Arrow's memory, which Arrow keeps for the next one when this is freed:
     new memory from the system takes longer than what is written to it.
     """
     array: NDArray[np.int64] = np.frombuffer(pa.allocate_buffer(8 * max(1, count)), np.int64)

@@ -3,8 +3,8 @@
     Rows       rows as they were given, few of them
     Columns    ids, texts and weights as arrays, tags and owners by row, for what reads many rules together
 
-Of a row that is not usual, because it has no id, or a weight that is none, or is no rule at all, columns say that it
-is not: whoever reads them asks for the row itself.
+Columns mark the rows that are usual. One that has no id, or a weight that is none, or is no rule at all, is not: it has
+to be read as it was given, by `Columns.row`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from eligo.segments.rule_table import MENTION, OWNER, RuleTable, column_table, i
 
 Row = tuple[Any, Any, Any, Any, Any]
 _COLUMNS = ("id", "expression", "weight", "tags", "owner")
-MANY = 1_000  # rows that are worth being read together: fewer are read before the kernel for it is there
+MANY = 1_000  # rows that are worth being read together: fewer are read in less time than it takes to load the kernel
 _PIECE = 16_384  # rows that are read together
 
 
@@ -68,7 +68,8 @@ class Columns:
         mentions: Mapping[int, Sequence[str]],
         texts: bool = True,
     ) -> RuleTable:
-        """The rows from `first` to below `stop`, or those of them to keep, as a table of rules; or without texts.
+        """Returns the rows from `first` to below `stop`, or those of them to keep, as a table of rules, with or without
+        texts.
 
         `mentions` are attributes that rules only mention (rule_table.py), by row from `first` on.
         """
@@ -92,14 +93,14 @@ class Columns:
 
 
 def _slices(offsets: I64, data: U8, first: int, stop: int, keep: NDArray[np.bool_] | None) -> tuple[I64, U8]:
-    """Some of the slices data[offsets[i]:offsets[i + 1]]."""
+    """Returns the offsets and the bytes of some of the slices data[offsets[i]:offsets[i + 1]]."""
     begin = int(offsets[first])
     kept, moved = kept_slices(data[begin : offsets[stop]], offsets[first : stop + 1] - begin, keep)
     return moved, kept
 
 
 def pieces_of(rules: Any) -> Iterator[Rows | Columns]:
-    """All rows, piece by piece, in the order of the input."""
+    """Yields all rows, piece by piece, in the order of the input."""
     if not isinstance(rules, pa.Table | pa.RecordBatch) and hasattr(rules, "__arrow_c_stream__"):
         rules = _frame_table(rules)
     first = 0
@@ -124,9 +125,9 @@ def _row_columns(rows: Sequence[Row | EligoError], first: int) -> Rows | Columns
         if isinstance(row, EligoError):
             continue
         ids[i] = plain_id(row[0])
-        # What can be iterated only once, such as a generator of tags, is left to whoever reads the row.
+        # What can be iterated only once, such as a generator of tags, is left for when the row itself is read.
         if type(row[1]) is str and is_id(ids[i]) and isinstance(row[3], tuple | list | str | None):
-            texts[i] = row[1].encode("utf-8", "surrogatepass")  # which are no text, as whoever reads it will say
+            texts[i] = row[1].encode("utf-8", "surrogatepass")  # refused when the text is read
             usual[i] = _has_usual_rest(i, row, weights, tags, owners)
     return _with_ids(first, ids, _joined(texts), weights, tags, owners, usual, rows.__getitem__) or Rows(first, rows)
 
@@ -139,7 +140,7 @@ def _has_usual_rest(
     owners: dict[int, str],
     read_tags: Callable[[Any], tuple[str, ...]] = tags_of,
 ) -> bool:
-    """Note what a row says beside id and expression; False if something is wrong with it."""
+    """Notes what a row says beside id and expression. Returns False if something is wrong with it."""
     try:
         if row[2] is not None:
             weights[i] = weight_of(row[2])
@@ -167,7 +168,7 @@ def _with_ids(
     usual: NDArray[np.bool_],
     row: Callable[[int], Row | EligoError],
 ) -> Columns | None:
-    """Columns, if all that may be ids are of one type."""
+    """Returns columns, or None unless all that may be ids are strings or all are integers."""
     kinds = set(map(type, ids)) - {type(None)}
     id_array: I64 | tuple[I64, U8]
     if kinds == {str}:
@@ -182,7 +183,7 @@ def _with_ids(
 def table_columns(
     table: pa.Table | pa.RecordBatch, first: int = 0, read_tags: Callable[[Any], tuple[str, ...]] = tags_of
 ) -> Rows | Columns:
-    """Columns of some rows of a table; rows if ids or expressions are of types that are not usual."""
+    """Returns columns of some rows of a table, or rows if ids or expressions are of types that are not usual."""
     columns = {name: _one_array(table.column(name)) for name in _COLUMNS if name in table.schema.names}
     rest = [columns.get(name) for name in _COLUMNS]
     ids, texts = columns["id"], _as_text(columns["expression"])
@@ -219,14 +220,14 @@ def table_columns(
 
 
 def _remembering(read_tags: Callable[[Any], tuple[str, ...]]) -> Callable[[Any], tuple[str, ...]]:
-    """The same function, for tags that many rules have."""
+    """Returns the same function with a memory, for tags that many rules have."""
     known: dict[Any, tuple[str, ...]] = {}
 
     def read(tags: Any) -> tuple[str, ...]:
         key = tuple(tags) if isinstance(tags, list) else tags
         try:
             found = known.get(key)
-        except TypeError:  # no tags, as will be said
+        except TypeError:  # no tags, so that reading them raises
             return read_tags(tags)
         if found is None:
             found = known[key] = read_tags(tags)
@@ -236,7 +237,7 @@ def _remembering(read_tags: Callable[[Any], tuple[str, ...]]) -> Callable[[Any],
 
 
 def text_column(column: pa.Array) -> tuple[I64, U8]:
-    """Offsets and bytes of a column of texts; nulls are empty."""
+    """Returns the offsets and bytes of a column of texts; nulls are empty."""
     texts = _as_text(column)
     assert texts is not None
     return _bytes_of(texts)
@@ -263,7 +264,7 @@ def _as_text(column: pa.Array) -> pa.Array | None:
 
 
 def _bytes_of(column: pa.Array) -> tuple[I64, U8]:
-    """Offsets and bytes of a column of large strings, over the same memory."""
+    """Returns the offsets and bytes of a column of large strings, over the same memory."""
     _, offsets, data = column.buffers()
     return view_of(offsets, np.int64)[column.offset : column.offset + len(column) + 1], view_of(data, np.uint8)
 
@@ -275,7 +276,7 @@ def _valid(column: pa.Array) -> NDArray[np.bool_]:
 
 
 def _plain_weights(column: pa.Array | None, count: int) -> F64 | None:
-    """Weights that are numbers, 1 where there is none; None if they are something else."""
+    """Returns weights that are numbers, 1 where there is none, or None if the column is of another type."""
     if column is None or column.null_count == count:
         return np.ones(count)
     if pa.types.is_signed_integer(column.type):
@@ -289,7 +290,7 @@ def _plain_weights(column: pa.Array | None, count: int) -> F64 | None:
 
 
 def rows_of(rules: Any) -> Iterator[Row | EligoError]:
-    """Rows in the order of the input; one that has no such shape is given as the error that says so."""
+    """Yields rows in the order of the input. One that has no such shape is yielded as the error that says so."""
     if isinstance(rules, pa.Table | pa.RecordBatch):
         yield from _table_rows(rules)
         return
@@ -321,7 +322,7 @@ def rows_of(rules: Any) -> Iterator[Row | EligoError]:
 
 @dataclass
 class _Records:
-    """A data frame that Arrow would not keep as it is."""
+    """The rows of a data frame that Arrow would not keep as it is."""
 
     rows: Iterable[Row]
 

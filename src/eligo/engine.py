@@ -33,15 +33,15 @@ Absent = Literal["fails", "classical"]
 class JoinTable(Protocol):
     """What rules ask of documents (documents/joins.py)."""
 
-    prefiltering: bool  # rules that no document can satisfy are passed over; to be turned off by who measures that
+    prefiltering: bool  # rules that no document can satisfy are passed over; turned off only to measure what it saves
     phases: Any  # which phase comes first (documents/phases.py)
 
     def prepare(self, text: str, residual: Residual | None = None) -> None:
-        """Have documents ready for what a rule asks, before the rule is there."""
+        """Prepares documents for what a rule asks, before the rule is there."""
 
 
 class Engine:
-    """A set of rules and how it is searched. All arguments are checked here, for whoever makes one."""
+    """A set of rules and how it is searched. All arguments are checked here, whatever makes one."""
 
     rules: Rules
     loader: Loader
@@ -67,33 +67,33 @@ class Engine:
         self.take(rules_for(*chosen, absent, declared, self.limits, self.options))
 
     def take(self, rules: Rules) -> None:
-        """Use these rules from now on."""
+        """Uses these rules from now on."""
         self.rules = rules
         self.loader = Loader(rules, self.limits)
 
     def allow_joins(self, joins: JoinTable) -> None:
-        """Take rules with quantifiers from now on."""
+        """Takes rules with quantifiers from now on."""
         self.joins = joins
         self.loader.refused, self.loader.prepare = None, joins.prepare
 
     def keep_changes(self, journal: ChangeJournal) -> None:
-        """Keep every change in a journal, before it is made, from now on."""
+        """Keeps every change in a journal, before it is made, from now on."""
         self.journal = self.loader.journal = journal
 
 
 def choose(index: str, evaluator: str) -> tuple[type[Index], type[Evaluator]]:
-    """The classes of these names."""
+    """Returns the classes of these names. Raises an `OptionError` if one is unknown."""
     kind = choose_index(index)
     return kind, choose_evaluator(evaluator, in_place=kind.updates == "native")
 
 
 def everyone() -> list[Configurable]:
-    """All indexes and evaluators, for messages about options."""
+    """Returns all indexes and evaluators, for messages about options."""
     return [*every_index().values(), *EVALUATORS.all().values()]
 
 
 def _limits(given: Limits | Mapping[str, int] | None) -> Limits:
-    """Limits that are positive whole numbers; those that are not given have their default."""
+    """Returns limits that are positive whole numbers; those that are not given have their default."""
     known = Limits.__struct_fields__
     wanted = msgspec.structs.asdict(given) if isinstance(given, Limits) else {} if given is None else given
     if not isinstance(wanted, Mapping) or not all(name in known for name in wanted):

@@ -78,18 +78,18 @@ class SnapshotError(EligoError, OSError):
 
 
 class JournalError(SnapshotError):
-    """A journal of changes that cannot be written, is damaged, or that somebody else writes."""
+    """A journal of changes that cannot be written, is damaged, or is open for writing elsewhere."""
 
 
 def locate(text: str, position: int) -> tuple[int, int]:
-    """Line and column, from 1, of a character position."""
+    """Returns line and column, from 1, of a character position."""
     before = text[:position]
     line = before.count("\n") + 1
     return line, position - (before.rfind("\n") + 1) + 1
 
 
 def caret(text: str, position: int, width: int = 60) -> list[str]:
-    """The line of `text` at `position`, cut to a window, and a caret under the place."""
+    """Returns the line of `text` at `position`, cut to a window, and a line with a caret under the place."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     end = len(text) if end < 0 else end

@@ -34,7 +34,7 @@ _VALUE, _LISTED, _PREDICATE, _CHILDREN, _INDENTED = 60, 20, 200, 20, 30
 
 
 class Explanation:
-    """`print` it; `matched` is the answer, `lines` the whole tree as (depth, held, what, why)."""
+    """Why a rule matches or not. `print` it; `matched` is the answer, `lines` the tree as (depth, held, what, why)."""
 
     def __init__(self, rule: object, matched: bool, lines: list[Line]) -> None:
         self.rule = rule
@@ -48,7 +48,7 @@ class Explanation:
         return "\n".join([f"{self.rule} {'matches' if self.matched else 'does not match'}", *_printed(self.lines)])
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer and the whole tree as JSON can hold them: a node has `held`, `what`, `why` and `children`."""
+        """Returns the answer and the whole tree, fit for JSON: a node has `held`, `what`, `why` and `children`."""
         root: dict[str, Any] = {}
         path: list[dict[str, Any]] = []  # from the root to the node before
         for depth, held, what, why in self.lines:
@@ -62,7 +62,7 @@ class Explanation:
         return {"rule": self.rule, "matched": self.matched, "tree": root}
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the lines of `print`, those that hold in green."""
+        """Returns what a notebook shows: the lines of `print`, those that hold in green."""
         title, *lines = str(self).split("\n")
         shown = [f"<b>{escape(title)}</b>"]
         for line in lines:
@@ -82,8 +82,8 @@ def explain(
     multi: Iterable[str],
     asked: Callable[[Quantified], tuple[bool, str]] | None = None,
 ) -> Explanation:
-    """The tree of a rule with the truth of each node; its root's truth is the answer. `asked` gives the truth of a
-    quantifier, and why.
+    """Explains a rule by its tree with the truth of each node; that of the root is the answer. `asked` gives the truth
+    of a quantifier, and why. Raises an `EventError` if the event is no mapping.
     """
     if not isinstance(event, Mapping):
         raise EventError(f"an event is a mapping from attribute to value, not {type(event).__name__}: {_show(event)}")
@@ -151,7 +151,7 @@ def explain(
 
 
 def _printed(lines: list[Line]) -> Iterator[str]:
-    """The lines as text; of the many children of one node only the first that hold and the first that do not."""
+    """Yields the lines as text; of the many children of one node only the first that hold and the first that do not."""
     levels: list[tuple[list[int], list[int]]] = []  # of each open node: children printed and left out, by their truth
     hidden = 0  # the depth of a child that was left out, and with it what is below it
     for depth, held, what, why in lines:
@@ -172,7 +172,7 @@ def _printed(lines: list[Line]) -> Iterator[str]:
 
 
 def _left_out(levels: list[tuple[list[int], list[int]]], depth: int) -> Iterator[str]:
-    """Close the levels below a depth; for each that was not printed whole, a line that says so."""
+    """Closes the levels below a depth. Yields a line for each that was not printed whole, which says so."""
     while len(levels) > depth:
         _, (failed, held) = levels.pop()
         if failed or held:
@@ -180,7 +180,7 @@ def _left_out(levels: list[tuple[list[int], list[int]]], depth: int) -> Iterator
 
 
 def _indent(depth: int) -> str:
-    """Two blanks a level; deep down the level as a number, or the blanks of a deep rule would be most of the text."""
+    """Returns two blanks a level, deep down the level as a number: blanks would be most of a deep rule's text."""
     return "  " * depth if depth <= _INDENTED else "  " * _INDENTED + f"[level {depth:,}] "
 
 
@@ -201,7 +201,7 @@ def _why(node: Node, values: Mapping[str, Any]) -> str:
 
 
 def _show(value: object) -> str:
-    """A value of an event, times as people write them; without an offset they are UTC."""
+    """Returns a value of an event as text, times as people write them; without an offset they are UTC."""
     if isinstance(value, Moment):
         return str(np.datetime64(int(value), "us")).replace("T", " ")
     if isinstance(value, datetime):

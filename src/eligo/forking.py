@@ -1,15 +1,15 @@
 """What a fork must not tear apart.
 
 A forked child has a copy of all memory and of one thread. A lock that another thread held stays locked in it for ever,
-and what that thread was changing stays half changed. So whoever forks first waits, for every lock that is registered
-here, until it is free, and then holds it: at the moment of the fork nothing is under way. Parent and child go on with
-locks that are free.
+and what that thread was changing stays half changed. So a thread that forks first waits, for every lock that is
+registered here, until it is free, and then holds it: at the moment of the fork nothing is under way. Parent and child
+go on with locks that are free.
 
     before the fork    take every lock, in the order of `rank`; give up on those that are not free within PATIENCE.
-                       Begin again if a thread has made another meanwhile; then let nobody make one. Wait for modules
-                       that other threads are importing, which Python locks as well
+                       Begin again if a thread has made another meanwhile; then block the making of more. Wait for
+                       modules that other threads are importing, which Python locks as well
     in the parent      release them
-    in the child       begin anew: nobody else is there. What was not to be had is `lost`
+    in the child       begin anew: there are no other threads. A lock that was not free in time is `lost`
 
 A thread that adds rules out of a slow iterator holds its lock for long. The fork does not wait for it: the child can
 match, and an attempt to change the rules there is an error that says so.
@@ -32,11 +32,11 @@ PATIENCE = 5.0  # seconds that a fork waits for all locks together
 _COMPILING = 60.0  # seconds that it waits for a kernel that is being compiled
 _IMPORTED = frozenset(("eligo", "numba", "llvmlite", "numpy", "pyarrow"))
 
-OUTER, RULES, INNER, GATE = 0, 1, 2, 3  # ranks: who holds one lock may wait for another of a higher rank
+OUTER, RULES, INNER, GATE = 0, 1, 2, 3  # ranks: a thread that holds a lock may wait for one of a higher rank
 
 
 class Forked(ABC):
-    """Something that is to be in order when a process forks."""
+    """An object that has to be in order when a process forks."""
 
     rank: int
 
@@ -46,19 +46,20 @@ class Forked(ABC):
 
     @abstractmethod
     def before_fork(self, deadline: float) -> None:
-        """Wait until it is in order, and keep it so; no longer than to the deadline, a time of `time.monotonic`."""
+        """Waits until it is in order, and keeps it so; no longer than to the deadline, a time of `time.monotonic`."""
 
     @abstractmethod
     def after_fork_in_parent(self) -> None:
-        """Let others go on."""
+        """Lets other threads go on."""
 
     @abstractmethod
     def after_fork_in_child(self) -> None:
-        """Forget the threads that do not exist here."""
+        """Forgets the threads that do not exist here."""
 
 
 def fork_lock(owner: Any, name: str, rank: int, lost: str = "") -> threading.RLock:
-    """A reentrant lock for an attribute of an object, which is free in forked children: there it is another one.
+    """Returns a reentrant lock for an attribute of an object. In forked children the attribute has another one, which
+    is free.
 
     It is one of the standard library, because `with` takes such a one without a moment for Ctrl-C in between. If
     another thread holds it for longer than a fork waits, then what it protects may be half changed in the child. There,
@@ -69,7 +70,7 @@ def fork_lock(owner: Any, name: str, rank: int, lost: str = "") -> threading.RLo
 
 
 class _ForkLock(Forked):
-    """Looks after the lock that an attribute of an object holds."""
+    """Watches over the lock that an attribute of an object holds."""
 
     def __init__(self, owner: Any, name: str, rank: int, lost: str) -> None:
         self.rank = rank
@@ -111,7 +112,7 @@ else:
 
 
 class LostLock:
-    """The lock of what a thread that does not exist here was changing. Who waits for it gets an error instead."""
+    """The lock of what a thread that does not exist here was changing. Waiting for it raises an error."""
 
     def __init__(self, words: str) -> None:
         self._words = words
@@ -158,7 +159,7 @@ def _before() -> None:
 
 
 def _wait_for_imports(deadline: float) -> None:
-    """Until no other thread is importing what is used here, most of which is imported when it is needed."""
+    """Waits until no other thread is importing what is used here, most of which is imported when it is needed."""
     import _frozen_importlib
 
     me, locks = threading.get_ident(), getattr(_frozen_importlib, "_module_locks", {})

@@ -21,7 +21,7 @@ from threading import get_ident
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
-# What `signal` itself calls. It makes enumerations of numbers besides, which takes longer than adding a rule's words.
+# What `signal` itself calls. It makes enumerations of numbers besides, which takes long compared with adding a rule.
 try:
     from _signal import getsignal as _getsignal  # type: ignore[import-not-found]
     from _signal import signal as _signal
@@ -35,9 +35,9 @@ _R = TypeVar("_R")
 
 
 class _State:
-    """What the main thread is at."""
+    """How Ctrl-C is treated in the main thread at the moment."""
 
-    handler: Any = None  # what Ctrl-C does otherwise; None: nobody has put it off
+    handler: Any = None  # what Ctrl-C does otherwise; None: it is not put off
     came: tuple[int, FrameType | None] | None = None
     allowed = False
     outer: list[bool]  # whether it was allowed, for every `with` that has been entered
@@ -48,7 +48,7 @@ _state.outer = []
 
 
 class Uninterrupted:
-    """Puts Ctrl-C off; may be entered again."""
+    """A context that puts Ctrl-C off; it may be entered again."""
 
     def __enter__(self) -> None:
         if get_ident() != threading.main_thread().ident:
@@ -83,12 +83,12 @@ _uninterrupted = Uninterrupted()
 
 
 def uninterrupted() -> Uninterrupted:
-    """A context in which Ctrl-C is put off."""
+    """Returns a context in which Ctrl-C is put off."""
     return _uninterrupted
 
 
 def checkpoint() -> None:
-    """Do now what a Ctrl-C that has been put off is to do, if there was one."""
+    """Does now what a Ctrl-C that was put off is to do, if there was one: mostly, raises a KeyboardInterrupt."""
     if _state.came is not None and get_ident() == threading.main_thread().ident:
         came, _state.came = _state.came, None
         if _state.handler is not None:
@@ -96,14 +96,14 @@ def checkpoint() -> None:
 
 
 def allow() -> None:
-    """Let Ctrl-C through, though it is put off, until `defer`."""
+    """Lets Ctrl-C through, though it is put off, until `defer`."""
     if _state.outer and get_ident() == threading.main_thread().ident:
         _state.allowed = True
         checkpoint()
 
 
 def defer() -> None:
-    """Put it off again."""
+    """Puts Ctrl-C off again."""
     if _state.outer and get_ident() == threading.main_thread().ident:
         _state.allowed = False
 
@@ -116,7 +116,7 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def interrupt_within(error: SystemError) -> BaseException:
-    """The KeyboardInterrupt that Numba made a SystemError of; or, if it was something else, the error itself."""
+    """Returns the KeyboardInterrupt that Numba made a SystemError of or, if it was something else, the error itself."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KeyboardInterrupt):
@@ -126,7 +126,7 @@ def interrupt_within(error: SystemError) -> BaseException:
 
 
 def interruptible(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The same function, where Ctrl-C in the middle of a call of a kernel is a KeyboardInterrupt."""
+    """Returns the same function, in which Ctrl-C in the middle of a call of a kernel raises a KeyboardInterrupt."""
 
     @wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -18,7 +18,7 @@ from eligo.kernels import compiled
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile `function` at its first call.
+    """Compiles `function` at its first call.
 
     nogil   a match must not stop the other threads of the process
     kept    a second process starts in a fraction of a second instead of seconds (kernels/)
@@ -30,18 +30,18 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def holding(function: Callable[..., Any]) -> Any:
-    """The same for a kernel that asks Python about values (compile/python_values.py): other threads wait for it."""
+    """Compiles a kernel that asks Python about values (compile/python_values.py): other threads wait for it."""
     return compiled(function, False)
 
 
 def inline(function: Callable[..., Any]) -> Any:
-    """A helper of kernels that LLVM is free to inline; scalars or one whole object in, scalars out."""
+    """Compiles a helper of kernels that LLVM is free to inline; scalars or one whole object in, scalars out."""
     return compiled(function)
 
 
 def named_kernel(function: Callable[..., Any], within: Any, name: str = "") -> Any:
-    """A kernel that was written for any function, within which one is called: it is of the module of that one, and is
-    known by its name and its own or, if given, by another.
+    """Compiles a kernel that was written for any function, and calls `within`. It is of the module of that one, and is
+    known by that one's name and its own or, if given, by `name`.
     """
     named = getattr(within, "py_func", within)  # without Numba's compiler a kernel is a plain function
     function.__module__, function.__qualname__ = named.__module__, name or f"{named.__name__}_{function.__name__}"
@@ -53,7 +53,7 @@ def entry(kernel: Any, *args: Any) -> Any:
     """Returns the machine code that a call of a kernel with these arguments comes to, to be called in its place.
 
     Finding it takes longer than a short kernel: 0.4 µs for each handle among the arguments. It takes arguments of
-    exactly these types and does not look: what is of another type is taken for one of these.
+    exactly these types and does not check them: a value of another type would be read as if it were of these.
     """
     types_of = getattr(kernel, "typeof_pyval", None)
     if types_of is None:
@@ -72,8 +72,8 @@ def handle(name: str, fields: Iterable[str]) -> Callable[..., Any]:
     fields, space = tuple(fields), sys._getframe(1).f_globals
     module = space["__name__"]
     kind = structref.register(type(f"{name}Type", (types.StructRef,), {"__module__": module}))  # type: ignore[no-untyped-call]
-    # Numba asks a handle for its type at each call of a kernel. Asked in Python, it would be a moment for Ctrl-C, in
-    # the middle of a call that does not expect one; and slower.
+    # Numba asks a handle for its type at each call of a kernel. A Python function would be slower, and Ctrl-C might be
+    # raised in it, in the middle of a call that does not expect an error.
     its_type = property(attrgetter("_type"))
     described = {"__module__": module, "kernel_fields": fields, "_numba_type_": its_type}
     proxy = type(name, (structref.StructRefProxy,), described)
@@ -92,7 +92,7 @@ def handle(name: str, fields: Iterable[str]) -> Callable[..., Any]:
 
 @intrinsic
 def float_of(context, bits):
-    """The float with these bits; NumPy's way of asking allocates an array."""
+    """Returns the float with these bits; NumPy's way of asking allocates an array."""
 
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], context.get_value_type(types.float64))
@@ -102,7 +102,7 @@ def float_of(context, bits):
 
 @intrinsic
 def bits_of(context, value):
-    """The bits of a float."""
+    """Returns the bits of a float."""
 
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], context.get_value_type(types.int64))
@@ -112,7 +112,7 @@ def bits_of(context, value):
 
 @intrinsic
 def trailing_zeros(context, word):
-    """The position of the lowest bit that is set; the word must not be 0."""
+    """Returns the position of the lowest bit that is set; the word must not be 0."""
 
     def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], cgutils.true_bit)
@@ -122,7 +122,7 @@ def trailing_zeros(context, word):
 
 @intrinsic
 def leading_zeros(context, word):
-    """How many bits stand before the highest one that is set; the word must not be 0."""
+    """Returns how many bits stand before the highest one that is set; the word must not be 0."""
 
     def generate(context, builder, signature, arguments):
         return builder.ctlz(arguments[0], cgutils.true_bit)
@@ -132,7 +132,7 @@ def leading_zeros(context, word):
 
 @intrinsic
 def high_product(context, one, other):
-    """The high 64 bits of a product of 128."""
+    """Returns the high 64 bits of a product of 128."""
 
     def generate(context, builder, signature, arguments):
         wide = ir.IntType(128)
@@ -144,8 +144,8 @@ def high_product(context, one, other):
 
 @intrinsic
 def address_of(context, array):
-    """Where the items of an array, or the bytes of a bytes object, begin. For helpers that are called often: an array
-    that is passed on is counted, and that takes longer than a short loop.
+    """Returns where the items of an array, or the bytes of a bytes object, begin. It is for helpers that are called
+    often: an array that is passed on has its references counted, which takes longer than a short loop.
     """
 
     def generate(context, builder, signature, arguments):
@@ -156,14 +156,14 @@ def address_of(context, array):
 
 
 def _item(context: Any, builder: Any, kind: Any, arguments: Any) -> Any:
-    """A pointer to an item of an array; the first arguments are the array's address and the item's place."""
+    """Returns a pointer to an item of an array; the first arguments are the array's address and the item's place."""
     begin = builder.inttoptr(arguments[0], context.get_value_type(kind).as_pointer())
     return builder.gep(begin, [arguments[1]])
 
 
 @intrinsic
 def int64_at(context, address, place):
-    """The integer at a place of an array, given by its address: for kernels that get any number of arrays."""
+    """Returns the integer at a place of an array, given by its address: for kernels that get any number of arrays."""
 
     def generate(context, builder, signature, arguments):
         return builder.load(_item(context, builder, types.int64, arguments))
@@ -173,7 +173,7 @@ def int64_at(context, address, place):
 
 @intrinsic
 def byte_at(context, address, place):
-    """The same of an array of bytes."""
+    """Returns the byte at a place of an array that is given by its address."""
 
     def generate(context, builder, signature, arguments):
         return builder.load(_item(context, builder, types.uint8, arguments))
@@ -183,7 +183,7 @@ def byte_at(context, address, place):
 
 @intrinsic
 def int32_at(context, address, place):
-    """The same of an array of 32-bit integers."""
+    """Returns the 32-bit integer at a place of an array that is given by its address."""
 
     def generate(context, builder, signature, arguments):
         return builder.load(_item(context, builder, types.int32, arguments))
@@ -193,7 +193,7 @@ def int32_at(context, address, place):
 
 @intrinsic
 def short_at(context, address, place):
-    """The same of an array of 16-bit integers without a sign."""
+    """Returns the unsigned 16-bit integer at a place of an array that is given by its address."""
 
     def generate(context, builder, signature, arguments):
         return builder.load(_item(context, builder, types.uint16, arguments))
@@ -203,7 +203,7 @@ def short_at(context, address, place):
 
 @intrinsic
 def float32_at(context, address, place):
-    """The same of an array of 32-bit floats, as one of 64 bits."""
+    """Returns the 32-bit float at a place of an array that is given by its address, as one of 64 bits."""
 
     def generate(context, builder, signature, arguments):
         item = builder.load(_item(context, builder, types.float32, arguments))
@@ -214,7 +214,7 @@ def float32_at(context, address, place):
 
 @intrinsic
 def put_byte(context, address, place, byte):
-    """Writes a byte of an array that is given by its address."""
+    """Writes a byte to a place of an array that is given by its address."""
 
     def generate(context, builder, signature, arguments):
         builder.store(arguments[2], _item(context, builder, types.uint8, arguments))
@@ -225,7 +225,7 @@ def put_byte(context, address, place, byte):
 
 @intrinsic
 def put_short(context, address, place, value):
-    """Writes a 16-bit integer of an array that is given by its address."""
+    """Writes a 16-bit integer to a place of an array that is given by its address."""
 
     def generate(context, builder, signature, arguments):
         builder.store(arguments[2], _item(context, builder, types.uint16, arguments))
@@ -236,7 +236,7 @@ def put_short(context, address, place, value):
 
 @intrinsic
 def put_int64(context, address, place, value):
-    """Writes an integer of an array that is given by its address."""
+    """Writes an integer to a place of an array that is given by its address."""
 
     def generate(context, builder, signature, arguments):
         builder.store(arguments[2], _item(context, builder, types.int64, arguments))
@@ -247,7 +247,7 @@ def put_int64(context, address, place, value):
 
 @intrinsic
 def word_at(context, address, place):
-    """8 bytes of an array of bytes, from a place on, as one number; all of them have to be there."""
+    """Returns 8 bytes of an array of bytes, from a place on, as one number. All of them must exist."""
 
     def generate(context, builder, signature, arguments):
         bytes_ = builder.inttoptr(arguments[0], context.get_value_type(types.uint8).as_pointer())
@@ -258,7 +258,7 @@ def word_at(context, address, place):
 
 
 def _vector() -> Any:
-    """The type of 32 bytes that are looked at together."""
+    """Returns the type of 32 bytes that are looked at together."""
     return ir.VectorType(ir.IntType(8), 32)
 
 
@@ -268,14 +268,14 @@ def _vector_at(context: Any, builder: Any, address: Any, place: Any) -> Any:
 
 
 def _bits(builder: Any, truths: Any) -> Any:
-    """32 truths as the low bits of a number."""
+    """Returns 32 truths as the low bits of a number."""
     return builder.zext(builder.bitcast(truths, ir.IntType(32)), ir.IntType(64))
 
 
 @intrinsic
 def string_stops(context, address, place):
-    """A bit for each of 32 bytes, from a place on: whether it is a quote, a backslash, a control character, or no
-    ASCII, so that a string of JSON is not plain there. All of them have to be there.
+    """Returns a bit for each of 32 bytes, from a place on: whether it is a quote, a backslash, a control character, or
+    no ASCII, so that a string of JSON is not plain there. All of them must exist.
     """
 
     def generate(context, builder, signature, arguments):
@@ -293,7 +293,7 @@ def string_stops(context, address, place):
 
 @intrinsic
 def equal_bytes(context, address, place, byte):
-    """A bit for each of 32 bytes, from a place on: whether it is this one. All of them have to be there."""
+    """Returns a bit for each of 32 bytes, from a place on: whether it is this one. All of them must exist."""
 
     def generate(context, builder, signature, arguments):
         found = _vector_at(context, builder, *arguments[:2])

@@ -52,7 +52,7 @@ from eligo.segments.rules import Place, Rules
 if TYPE_CHECKING:
     from eligo.compile.rule_text.reader import ReadRules, TextReader
 
-_PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read for them dies young
+_PIECE = 32  # rules of a load that are read before they are compiled; few, so that what was read is freed soon
 _END = object()
 _NOT_KEPT = nullcontext()
 
@@ -96,13 +96,13 @@ class Loader:
                     with self.kept(PUT, [(rule, text, number, labels, whose)]):
                         rules.put(known, rule, normal, text, number, (*labels, *hidden))
             finally:
-                self.id_type = type(rule) if rules.count else None  # even if an interrupt came when it was there
+                self.id_type = type(rule) if rules.count else None  # even if an interrupt came after it was put there
 
     def add_many(self, source: Any, collect: bool, replace: bool) -> list[Reject]:
         load = _Load(self, collect, replace)
         self.rules.loading += 1
         try:
-            # Nobody waits for whoever gives the rules: they are fetched and read without the lock.
+            # Rules are fetched and read without the lock: their source may be slow.
             for piece in pieces_of(source):
                 if isinstance(piece, Columns):
                     load.take_columns(piece)
@@ -126,7 +126,7 @@ class Loader:
                 self.id_type = None
 
     def remove_many(self, ids: Sequence[RuleId]) -> None:
-        """Remove rules; if one is unknown, none is."""
+        """Removes rules. If one is unknown, raises an `UnknownRuleError` and removes none."""
         rules = self.rules
         with rules.lock, uninterrupted():
             places = list(dict.fromkeys(self.place(rule) for rule in ids))
@@ -137,7 +137,7 @@ class Loader:
                 self.id_type = None
 
     def discard(self, rule: RuleId) -> bool:
-        """Remove a rule if it is there; whether it was."""
+        """Removes a rule if it is there. Returns whether it was."""
         with self.rules.lock:
             known = is_id(rule) and self.rules.find(rule) is not None
             if known:
@@ -145,7 +145,7 @@ class Loader:
             return known
 
     def clear(self) -> None:
-        """Remove all rules."""
+        """Removes all rules."""
         rules = self.rules
         with rules.lock, uninterrupted():
             places = [self.place(rule) for rule in rules.view.everyone()]
@@ -155,7 +155,8 @@ class Loader:
             self.id_type = None
 
     def kept(self, kind: int, what: Sequence[Any], multi: frozenset[str] = frozenset()) -> AbstractContextManager[None]:
-        """Around a change that nothing can refuse any more: with a journal, keeps it there before it is made.
+        """Returns a context for a change that nothing can refuse any more: with a journal, it is kept there before it
+        is made.
 
         `what`: rules (`PutRule`) to put in place, ids to remove, or what a clear removes; nothing needs no record.
         `multi`: attributes that become multi-valued with it. If the journal fails, the block does not begin. If the
@@ -170,12 +171,12 @@ class Loader:
         return journal.entry(kind, payload)
 
     def become_multi(self, names: frozenset[str]) -> None:
-        """Make attributes multi-valued, as a rule does that uses them with `contains`."""
+        """Makes attributes multi-valued, as a rule does that uses them with `contains`."""
         with self.rules.lock, uninterrupted(), self._becoming_multi(names):
             pass
 
     def place(self, rule: RuleId) -> Place:
-        """Where a rule is; an unknown id is refused."""
+        """Returns where a rule is. Raises an `UnknownRuleError` if there is none with that id."""
         place = self.rules.find(rule) if is_id(rule) else None
         if place is None:
             raise self.unknown(rule)
@@ -188,26 +189,27 @@ class Loader:
         return UnknownRuleError(f"there is no rule {shown(rule)}{hint}")
 
     def normal_form(self, root: Node, multi: frozenset[str], owner: str | None) -> tuple[Node, tuple[str, ...]]:
-        """Returns the normal form of a rule and its hidden tags; documents are ready to be asked by them."""
+        """Returns the normal form of a rule and its hidden tags. Prepares documents for what it asks."""
         self.owned = self.owned or owner is not None
         return normal_form(root, multi, self.rules.absent, owner, self.prepare)
 
     def check_size(self, normal: Node) -> None:
-        """Refuse a rule in normal form that is more than the evaluator takes."""
+        """Raises a `LimitError` for a rule in normal form that is larger than the evaluator takes."""
         recipe = self.rules.recipe
         recipe.evaluator.check(normal, **recipe.settings)
 
     @contextmanager
     def _becoming_multi(self, names: frozenset[str]) -> Iterator[None]:
-        """Around adding a rule that uses some attributes with `contains`. Readers see the rule, and what had to be
-        compiled again for it, together.
+        """Makes attributes multi-valued and then runs the block, which adds the rule that uses them with `contains`.
+        Readers see the rule, and what had to be compiled again for it, together. If the block fails, the attributes are
+        as before.
         """
         rules = self.rules
         if names <= rules.multi:
             yield
             return
         before = rules.multi
-        with rules.quietly():  # first, for it may make the view that readers have meanwhile
+        with rules.quietly():  # first: it may make the view that readers have meanwhile
             try:
                 rules.multi = before | names
                 self.recompile(dict.fromkeys(names - before, rules.next_sequence))
@@ -217,10 +219,10 @@ class Loader:
                 raise
 
     def recompile(self, names: dict[str, int]) -> None:
-        """Compile again all rules that name one of the attributes and are older than the number beside it.
+        """Compiles again all rules that name one of the attributes and are older than the number beside it.
 
-        Nothing is refused here: these rules were accepted. An evaluator that is told of one that has grown too large
-        for it has to take it nevertheless.
+        Nothing is refused here: these rules were accepted. An evaluator has to take even one that has grown too large
+        for it.
         """
         rules = self.rules
         if not names:
@@ -245,7 +247,7 @@ Form = tuple[Node, tuple[str, ...]]  # normal form and hidden tags
 
 
 class _Load:
-    """Many rules that are added together: compiled piece by piece, and seen when all are there.
+    """Rules that are added together: compiled piece by piece, and visible when all are there.
 
     Rules are numbered by their arrival. One that replaces another of the same load takes its number in the end, and the
     numbers behind it move up.
@@ -259,7 +261,7 @@ class _Load:
         self.became: dict[str, int] = {}  # attribute → how many rules were taken before it became multi-valued
         self.parts: list[BulkPending] = []
         self.seen: dict[RuleId, int] = {}  # id → arrival
-        self.rows: dict[RuleId, int] = {}  # of the input, if ids that somebody else adds meanwhile are refused
+        self.rows: dict[RuleId, int] = {}  # of the input, if ids that another thread adds meanwhile are refused
         self.arrived = 0
         self.moved: list[int] = []  # arrivals that took the number of an earlier one
         self.numbers: dict[int, int] = {}  # of these
@@ -271,16 +273,16 @@ class _Load:
 
     @property
     def count(self) -> int:
-        """How many rules were taken, not counting those that replaced one of them."""
+        """Number of rules that were taken, not counting those that replaced one of them."""
         return self.arrived - len(self.moved)
 
     def number(self, arrival: int) -> int:
-        """A rule's number in the order of adding, from 0 on."""
+        """Returns a rule's number in the order of adding, from 0 on."""
         known = self.numbers.get(arrival)
         return arrival - bisect_left(self.moved, arrival) if known is None else known
 
     def sequences(self, arrivals: I64) -> I64:
-        """The sequence numbers of rules."""
+        """Returns the sequence numbers of rules, given by their arrivals."""
         final = self.rules.next_sequence + arrivals - np.searchsorted(np.array(self.moved, np.int64), arrivals)
         exceptions = {arrival: self.rules.next_sequence + number for arrival, number in self.numbers.items()}
         exceptions.update(self.placed)
@@ -291,18 +293,18 @@ class _Load:
         return final
 
     def take_columns(self, columns: Columns) -> None:
-        """Take a piece of the input that came as columns. What is not usual in it is taken row by row, in its place."""
+        """Takes a piece of the input that came as columns. Rows that are not usual are taken alone, in their places."""
         first, few = 0, len(columns)
         while first < len(columns):
             multi = self.multi
             stop = self._take_chunk(columns, first, min(first + few, len(columns)))
-            # All that follows has to be read with other attributes as multi-valued. Should that happen often, little is
-            # read in vain.
+            # After a change, all that follows has to be read with other attributes as multi-valued. Chunks are smaller
+            # then, so that less is read in vain if it happens often.
             few = len(columns) if multi == self.multi else max(64, (stop - first) // 2)
             first = stop
 
     def _take_chunk(self, columns: Columns, first: int, stop: int) -> int:
-        """Take the rows from `first` on that are read together, before `stop`; where they end."""
+        """Takes the rows from `first` on that are read together, before `stop`. Returns where they end."""
         from eligo.compile.rule_text.reader import TextReader
 
         if self.reader is None or self.reader.multi != sorted(self.multi):
@@ -338,7 +340,7 @@ class _Load:
         return stop
 
     def _new_ids(self, ids: list[RuleId | None], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which of the wanted ids are met here for the first time; one that comes twice is left out both times."""
+        """Returns which of the wanted ids are met for the first time; one that comes twice is left out both times."""
         kinds = {type(rule) for rule in ids if rule is not None}
         if self.id_type is not None and kinds != {self.id_type}:
             return np.zeros(len(ids), np.bool_)
@@ -363,7 +365,7 @@ class _Load:
         found: ReadRules,
         part: BulkPending,
     ) -> None:
-        """Take the rows that were read together."""
+        """Takes the rows that were read together."""
         rules, stop = self.rules, first + len(fast)
         every = bool(fast.all())
         compiled = found.numbered(rules.recipe.attributes, rules.recipe.strings)
@@ -380,14 +382,14 @@ class _Load:
         self.id_type = type(chosen[0])
 
     def _part(self) -> BulkPending:
-        """Where rules go that are compiled with the attributes that are multi-valued now."""
+        """Returns where rules go that are compiled with the attributes that are multi-valued now."""
         if not self.parts:
             self.parts.append(BulkPending(self.rules.new_pending(self.multi)))
         return self.parts[-1]
 
     def read(self, row: int, given: Any) -> tuple[int, Any, Read | EligoError, Form | None, frozenset[str]]:
-        """Read one rule: row, what was given, the rule or what is wrong with it, its normal form with these
-        multi-valued attributes.
+        """Reads one rule. Returns its row, what was given, the rule or what is wrong with it, its normal form, and the
+        multi-valued attributes that this assumes.
         """
         try:
             if isinstance(given, EligoError):
@@ -403,13 +405,13 @@ class _Load:
             return row, given, error, None, self.multi
 
     def take(self, some: list[Any]) -> None:
-        """Compile rules that were read."""
+        """Compiles rules that were read, or refuses them."""
         with self.rules.lock, uninterrupted():
             for one in some:
                 self._take_or_refuse(one)
 
     def _take_or_refuse(self, one: Any) -> bool:
-        """Compile a rule that was read, or say what is wrong with it; whether it was taken."""
+        """Compiles a rule that was read, or refuses it. Returns whether it was taken."""
         row, given, found, form, multi = one
         try:
             if isinstance(found, EligoError):
@@ -446,7 +448,7 @@ class _Load:
         self.id_type = type(rule)
 
     def _drop(self, rule: RuleId, parts: Sequence[BulkPending]) -> None:
-        """Take a rule out of these parts again, or out of a block."""
+        """Removes a rule from these parts again, or from a block."""
         self.dead.add(self.seen[rule])
         for part in parts:
             part.pending.rows.pop(rule, None)
@@ -457,7 +459,7 @@ class _Load:
         self.rejects.append(Reject(row, _id_of(given), str(error), getattr(error, "position", -1)))
 
     def end(self) -> None:
-        """Put all rules in place, in one step."""
+        """Puts all rules in place, in one step."""
         rules, loader = self.rules, self.loader
         with rules.lock, uninterrupted():
             doomed = self._placed()
@@ -484,7 +486,7 @@ class _Load:
             loader.id_type = self.id_type if rules.count else None
 
     def _finished(self) -> Iterator[tuple[RuleTable, Compiled]]:
-        """The parts that have rules."""
+        """Yields the parts that have rules, compiled."""
         for part in self.parts:
             if part.pending.rows or part.blocks:
                 table, compiled = part.finish(self.dead, self.sequences)
@@ -494,12 +496,12 @@ class _Load:
                     yield table, compiled
 
     def _rules_taken(self) -> list[PutRule]:
-        """The rules as a journal has them, in the order of adding; none if there is no journal."""
+        """Returns the rules as a journal has them, in the order of adding; none if there is no journal."""
         numbered = [one for table in self.tables for one in zip(table.sequence.tolist(), table.rules(), strict=True)]
         return [msgspec.structs.astuple(rule) for _, rule in sorted(numbered, key=itemgetter(0))]
 
     def _placed(self) -> list[Place]:
-        """Give each rule its number in the order of adding; the places of the rules that they replace."""
+        """Gives each rule its number in the order of adding. Returns the places of the rules that they replace."""
         rules, doomed = self.rules, list[Place]()
         # Without `replace` no id was there when its rule was taken.
         looked = rules.count and (self.replace or self.changes != self.loader.changes)
@@ -511,7 +513,7 @@ class _Load:
             if self.replace:
                 self.placed[arrival] = rules.sequence_at(known)
                 doomed.append(known)
-            else:  # somebody else was faster
+            else:  # another thread was faster
                 self._refuse(self.rows[rule], (rule,), duplicate(rule))
                 self._drop(rule, self.parts)
                 del self.seen[rule]
@@ -521,7 +523,7 @@ class _Load:
 
 
 def _interruptibly(items: Iterable[Any]) -> Iterator[Any]:
-    """The same items; Ctrl-C may come while each is made, which may take long and changes nothing here."""
+    """Yields the same items. Ctrl-C may come while each is made, which may take long and changes nothing here."""
     left = iter(items)
     try:
         while True:
@@ -541,6 +543,6 @@ def _id_of(given: Any) -> object:
 
 
 def _named(error: EligoError, row: int, given: Any) -> EligoError:
-    """The same error, with the rule that it is about on top of its message."""
+    """Returns the same error, with the rule that it is about on top of its message."""
     error.args = (f"rule {shown(_id_of(given))} (row {row}): {error}", *error.args[1:])
     return error

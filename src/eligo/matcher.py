@@ -1,4 +1,4 @@
-"""The front door: rules in, events in, ids out."""
+"""The public class `Matcher`: rules and events in, ids out."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from eligo.threads import ALONE, Team, in_order, thread_count
 
 @cache
 def _encode_json() -> Encode:
-    """What reads JSON, with its kernels, which few need."""
+    """Returns the function that reads JSON. Imported late: few programs need its kernels."""
     from eligo.compile.json_events import encode_json
 
     return encode_json
 
 
 T = TypeVar("T")
-_PLANNING = 60.0  # seconds that saving waits for what is built beside
+_PLANNING = 60.0  # seconds that saving waits for what another thread builds
 _EVERY: Any = object()  # in place of a rule: all that match
-_SHARING = 8  # threads at most that share a slice: each counts the matches of an event for each of the others
+_SHARING = 8  # threads at most that share a slice: each one counts matches for each of the others
 
 
 class Matcher:
@@ -91,7 +91,7 @@ class Matcher:
 
     @classmethod
     def of(cls, engine: Engine, documents: Documents | None = None) -> Matcher:
-        """A matcher over an engine that is there already."""
+        """Make a matcher over an engine that is there already."""
         made = cls.__new__(cls)
         made._use(engine, documents)
         return made
@@ -124,7 +124,7 @@ class Matcher:
 
     @contextmanager
     def reading(self) -> Iterator[View]:
-        """Not for users: what a match reads: the rules and, where they ask about some, documents that stand still."""
+        """Not for users: enter what a match reads: rules and, where they ask about some, documents that stand still."""
         joins = self._joins
         if joins is None:
             yield self.engine.rules.view
@@ -139,7 +139,7 @@ class Matcher:
 
     @property
     def evaluator(self) -> str:
-        """The name of the evaluator; where `auto` was asked for, of what that is here."""
+        """The name of the evaluator; where `auto` was asked for, of the one that it stands for here."""
         return self.engine.evaluator
 
     @property
@@ -172,8 +172,8 @@ class Matcher:
     ) -> None:
         """Add a rule, given as text, JSON form or Python expression; `replace` puts it in the place of a known id.
 
-        `tags`: a list of strings, or one string that separates them by `;`. `owner`: whose rule it is; what `publish`
-        delivers goes to him, and `exists d in received (…)` ranges over what he got.
+        `tags`: a list of strings, or one string that separates them by `;`. `owner`: whose rule it is; `publish`
+        delivers to owners, and `exists d in received (…)` ranges over what the owner of a rule has received.
         """
         self.engine.loader.add(plain_id(rule), expression, weight, tags, flag("replace", replace), owner)
 
@@ -193,7 +193,7 @@ class Matcher:
 
     @interruptible
     def remove(self, rule: RuleId) -> None:
-        """Remove a rule; an unknown id is refused."""
+        """Remove a rule; an unknown id raises an `UnknownRuleError`."""
         self.engine.loader.remove(plain_id(rule))
 
     @interruptible
@@ -207,7 +207,7 @@ class Matcher:
 
     @interruptible
     def discard(self, rule: RuleId) -> bool:
-        """Remove a rule if it is there; returns whether it was."""
+        """Remove a rule if it is there, and return whether it was."""
         return self.engine.loader.discard(plain_id(rule))
 
     @interruptible
@@ -216,18 +216,18 @@ class Matcher:
         self.engine.loader.clear()
 
     def __getitem__(self, rule: RuleId) -> Rule:
-        """The same as `get`."""
+        """Return the rule with that id, as `get` does."""
         return self.get(rule)
 
     def rules(self) -> Iterator[Rule]:
-        """All rules, in the order in which they were added. One that is removed meanwhile may be left out."""
+        """Return all rules, in the order in which they were added. One that is removed meanwhile may be left out."""
         for rule in self:
             with suppress(UnknownRuleError):
                 yield self.get(rule)
 
     @interruptible
     def get(self, rule: RuleId) -> Rule:
-        """The rule with that id."""
+        """Return the rule with that id; an unknown id raises an `UnknownRuleError`."""
         found = self.engine.rules.view.rule(plain_id(rule))
         if found is None:
             raise self.engine.loader.unknown(rule)
@@ -242,7 +242,7 @@ class Matcher:
 
     @interruptible
     def __iter__(self) -> Iterator[RuleId]:
-        """The ids, in the order in which the rules were added."""
+        """Return the ids, in the order in which the rules were added."""
         return self.engine.rules.view.everyone()
 
     @property
@@ -266,7 +266,7 @@ class Matcher:
         return pa.int64() if self.engine.loader.id_type is int else pa.string()
 
     def _type_of(self, ids: Sequence[pa.Array]) -> pa.DataType:
-        """The type of the ids that were found; it may be another by now."""
+        """Returns the Arrow type of the ids that were found; `rule_type` may be another by now."""
         return self.rule_type if not ids else pa.int64() if pa.types.is_integer(ids[0].type) else pa.string()
 
     # -- matching
@@ -274,7 +274,7 @@ class Matcher:
     def match(
         self, event: Mapping[str, Any], *, tags: Iterable[str] | None = None, limit: int | None = None
     ) -> list[RuleId]:
-        """The ids of the rules that the event makes true, in the order in which they were added.
+        """Return the ids of the rules that the event makes true, in the order in which they were added.
 
         `tags`: only rules with one of these tags; `limit`: at most so many.
         """
@@ -309,7 +309,7 @@ class Matcher:
     def match_json(
         self, event: bytes | str, *, tags: Iterable[str] | None = None, limit: int | None = None
     ) -> list[RuleId]:
-        """The same for an event that is a JSON text, an object: what `match` says of it decoded, and as `msgspec` does.
+        """Match an event that is a JSON text, an object: the answer of `match` for what `msgspec` decodes it to.
 
         The text is checked, but only what rules name is read, and no dict is made of it.
         """
@@ -385,9 +385,9 @@ class Matcher:
     def match_stream(
         self, events: Any, *, tags: Iterable[str] | None = None, limit: int | None = None, pairs: str | None = None
     ) -> pa.RecordBatchReader:
-        """The answer of `match_batch`, in batches that come as they are read, each with about a million matches: for
-        answers that are larger than memory. Events are read from an iterable as they are needed, and matched against
-        the rules of that moment. `pairs` is that of `match_batch`.
+        """Match many events and return the answer of `match_batch` in batches that come as they are read, each with
+        about a million matches: for answers that are larger than memory. Events are read from an iterable as they are
+        needed, and matched against the rules of that moment. `pairs` is that of `match_batch`.
         """
         most = None if limit is None else whole_number("limit", limit)
         wanted, column = None if tags is None else tag_names("tags", tags), _column(pairs)
@@ -461,8 +461,8 @@ class Matcher:
         threads: int,
         team: Team = ALONE,
     ) -> pa.Table | tuple[pa.Table, list[Reject]]:
-        """The matches of many events, in slices that come with the number of their first event, and of which each has a
-        thread, or all of the team.
+        """Returns the matches of many events, in slices that come with the number of their first event. Each slice has
+        a thread, or all of the team.
         """
         most = None if limit is None else whole_number("limit", limit)
         collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
@@ -478,11 +478,11 @@ class Matcher:
 
         rejects: list[Reject] = []
         numbers, rules = [], []
-        # With "collect" whoever matches takes events out that cannot be encoded, and tries again.
+        # With "collect" the thread that matches takes events out that cannot be encoded, and tries again.
         for first, (found, mine) in self._answers(sliced, answer, 1 if collect else threads):
             for number, ids in found:
                 if first:
-                    number += first  # in place: nobody else has it
+                    number += first  # in place: no other has it
                 numbers.append(arrow_of(number))
                 rules.append(ids)
             rejects += (Reject(one.row + first, one.id, one.message, one.position) for one in mine)
@@ -498,7 +498,7 @@ class Matcher:
     def top(
         self, event: Mapping[str, Any], k: int = 10, *, tags: Iterable[str] | None = None
     ) -> list[tuple[RuleId, float]]:
-        """The k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
+        """Return the k matching rules with the highest weights, as (id, weight); ties in the order of adding."""
         with self.reading() as view:
             return view.top(event, self._buffer(), tags, whole_number("k", k))
 
@@ -512,7 +512,7 @@ class Matcher:
         threads: int | None = None,
         pairs: str | None = None,
     ) -> pa.Table:
-        """The k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`.
+        """Return the k best matches of each of many events, as `top` gives them: columns `event`, `rule` and `weight`.
 
         `threads` and `pairs` are those of `match_batch`.
         """
@@ -542,7 +542,7 @@ class Matcher:
 
     @interruptible
     def explain(self, event: Mapping[str, Any], rule: Any = _EVERY) -> Explanation | list[Explanation]:
-        """Why the event makes that rule true, or why not: print the result. Without `rule`, of all rules that match."""
+        """Explain why the event makes that rule true, or why not: print the result. Without `rule`, all that match."""
         with self.reading() as view:
             if rule is _EVERY:
                 found = (view.rule(one) for one in view.ids(event, self._buffer(), None, None))
@@ -557,18 +557,20 @@ class Matcher:
         return explain(rule.id, root, event, self.absent, self.multi, self.asked(event, rule.owner or ""))
 
     def asked(self, event: Mapping[str, Any], owner: str = "") -> Callable[[Quantified], tuple[bool, str]] | None:
-        """Not for users: what documents say to a quantifier for an event, and why; within `reading`."""
+        """Not for users: return a function from a quantifier to its truth for an event, and why, to be called within
+        `reading`. It is None without documents.
+        """
         return None if self._joins is None else partial(self._joins.explained, event, owner=owner)
 
     def _threads(self, events: Any, threads: int | None) -> int:
-        """How many threads to match events with. Rules that change in place may change between the events of an
-        iterator, by whoever gives them: these are matched as they come.
+        """Returns how many threads to match events with. Rules that change in place may change between the events of an
+        iterator, by the code that yields them: such events are matched one after another as they come.
         """
         many = thread_count(threads)
         return 1 if self.engine.rules.kind == "living" and isinstance(events, Iterator) else many
 
     def _divided(self, events: Any, threads: int, pairs: str | None) -> tuple[Iterator[tuple[int, Any]], int, Team]:
-        """Slices of events, how many of these are matched at the same time, and the threads that share each of them.
+        """Returns slices of events, how many are matched at the same time, and the threads that share each of them.
 
         Large slices are matched with less work for an event, so where there are not enough of them threads share.
         """
@@ -582,8 +584,8 @@ class Matcher:
     def _answers(
         self, sliced: Iterable[tuple[int, Any]], answer: Callable[[View, Any], T], threads: int
     ) -> Iterator[tuple[int, T]]:
-        """The answer to each slice of events, and the number of its first event. Where rules ask about documents, these
-        stand still for a slice; and nobody waits for whoever gives the events.
+        """Yields the number of the first event of each slice, and the answer to the slice. Where rules ask about
+        documents, these stand still for a slice, but not while the next events are fetched.
         """
         joins, rules = self._joins, self.engine.rules
         view = rules.view
@@ -621,9 +623,9 @@ class Matcher:
 
     @interruptible
     def publish_batch(self, events: Any, *, tags: Iterable[str] | None = None) -> pa.Table:
-        """Publish many events, one after another, each matched against those before it; the answer of `match_batch`.
+        """Publish many events, one after another, each matched against those before it: the answer of `match_batch`.
 
-        Events that come while others publish may lie between these.
+        Events that other threads publish meanwhile may lie between these.
         """
         wanted = None if tags is None else tag_names("tags", tags)
         numbers: list[int] = []
@@ -639,15 +641,14 @@ class Matcher:
         return pa.table({"event": pa.array(numbers, pa.int64()), "rule": pa.array(found, kind)})
 
     def subscribe(self, owner: str, deliver: Callable[[Delivered], object]) -> None:
-        """Have `deliver` called with each published event that matches rules of an owner, once, and with these rules.
+        """Call `deliver` once for each published event that matches rules of an owner, with the event and these rules.
 
-        What it raises reaches neither the publisher nor other receivers; it is logged, and kept in
-        `delivery_failures`.
+        What it raises reaches neither the publisher nor other receivers; it is logged, and kept in `delivery_failures`.
         """
         self._delivery.subscribe(text("owner", owner, "the owner of rules"), deliver)
 
     def unsubscribe(self, owner: str) -> None:
-        """Deliver to an owner no longer; what matches his rules still counts as received."""
+        """Deliver to an owner no longer; what matches the owner's rules still counts as received."""
         self._delivery.receivers.pop(owner, None)
 
     @property
@@ -672,7 +673,7 @@ class Matcher:
 
     @interruptible
     def stats(self) -> Stats:
-        """Rules, conjunctions, predicates, bytes by array, the index chosen and why.
+        """Return figures: rules, conjunctions, predicates, bytes by array, the index chosen and why.
 
         Equal predicates are one, except with an index that changes in place: there each is counted wherever it stands.
         """
@@ -685,15 +686,15 @@ class Matcher:
     def save(self, path: str | PathLike[str]) -> None:
         """Write a snapshot, a directory; one that is there is replaced at once or, if anything fails, not at all.
 
-        Of a matcher that was opened there with writable=True the journal begins anew.
+        If the matcher was opened there with writable=True, its journal begins anew.
         """
         from eligo.store.snapshot import save
 
-        self.engine.rules.wait(_PLANNING)  # who opens it finds what was begun for these rules
+        self.engine.rules.wait(_PLANNING)  # so that the snapshot has what was begun for these rules
         save(self.engine, directory_path("path", path), None if self._joins is None else self._joins.documents.write)
 
     def close(self) -> None:
-        """End writing: the rules can be matched as before, and another may open them with writable=True.
+        """End writing: the rules can be matched as before, and another matcher may open them with writable=True.
 
         Changes are refused from now on. Does nothing for a matcher that was not opened so.
         """
@@ -709,7 +710,7 @@ class Matcher:
         self.close()
 
     def _buffer(self) -> EventBuffer:
-        """This thread's room for one event."""
+        """Returns this thread's room for one event."""
         buffer: EventBuffer | None = getattr(self._local, "buffer", None)
         if buffer is None:
             buffer = self._local.buffer = EventBuffer()
@@ -728,8 +729,9 @@ def _column(pairs: str | None) -> str | None:
 
 
 def _encoded_here(sliced: Iterable[tuple[int, Any]], view: View) -> Iterator[tuple[int, Any]]:
-    """The slices, encoded by the calling thread where that is Python's work, of which only one thread can do some at a
-    time: several would wait for each other at every step. Tables and JSON are read by kernels, by whichever thread.
+    """Yields the slices. Those that Python encodes are encoded by the calling thread, because only one thread can run
+    Python at a time: several would wait for each other at every step. Tables and JSON are read by kernels, in any
+    thread.
     """
     for first, part in sliced:
         if isinstance(part, JsonEvents | TableEvents):
@@ -740,7 +742,7 @@ def _encoded_here(sliced: Iterable[tuple[int, Any]], view: View) -> Iterator[tup
 
 
 def _numbered(blocks: Iterable[JsonEvents], threads: int) -> Iterator[tuple[int, Any]]:
-    """Slices of events that come in blocks, with the number of the first event of each."""
+    """Yields slices of events that come in blocks, with the number of the first event of each."""
     before = 0
     for block in blocks:
         yield from ((before + first, part) for first, part in slices(block, threads))
@@ -756,7 +758,7 @@ def open_rules(
     sync: Literal["always", "second", "never"] | float = "always",
     documents: Documents | None = None,
 ) -> Matcher:
-    """The matcher that was saved or compiled there, memory-mapped. `verify` compares the checksums of all its arrays.
+    """Open the matcher that was saved or compiled there, memory-mapped. `verify` compares all checksums of its arrays.
 
     `version`: of a rule set with versions, one that is not the newest.
 

@@ -37,14 +37,14 @@ class Option:
     most: float | None = None
 
     def checked(self, name: str, value: object) -> Value:
-        """The value as the class gets it; a wrong one is refused."""
+        """Returns the value as the class gets it. Raises an `OptionError` if it is not allowed."""
         made = self._of_kind(value)
         if made is not None and self._is_allowed(made):
             return made
         raise OptionError(f"option {name!r} is {self.allowed()}, not {value!r:.60}")
 
     def read(self, name: str, text: str) -> Value:
-        """The value that a text stands for."""
+        """Returns the value that a text stands for. Raises an `OptionError` if it is not allowed."""
         made: object = text
         if isinstance(self.default, bool):
             made = {"true": True, "false": False}.get(text.lower(), text)
@@ -54,7 +54,7 @@ class Option:
         return self.checked(name, made)
 
     def allowed(self) -> str:
-        """What a value may be, for messages and lists."""
+        """Returns what a value may be, for messages and lists."""
         if self.choices:
             return " or ".join(repr(choice) for choice in self.choices)
         if isinstance(self.default, bool):
@@ -98,12 +98,13 @@ class Configurable(Protocol):
 
 
 def declared(kinds: Iterable[Configurable]) -> dict[str, Option]:
-    """The options of all of them, by name."""
+    """Returns the options of all of them, by name."""
     return {name: option for kind in kinds for name, option in kind.options.items()}
 
 
 def validated(given: object, kinds: Iterable[Configurable], others: Iterable[Configurable] = ()) -> dict[str, Value]:
-    """Complete values for everything that these classes declare; what none of them does is refused.
+    """Returns complete values for everything that these classes declare. Raises an `OptionError` for what none
+    declares.
 
     `others` are classes that were not chosen: a name that one of them has gets a better message.
     """
@@ -120,7 +121,7 @@ def validated(given: object, kinds: Iterable[Configurable], others: Iterable[Con
 def from_texts(
     given: Iterable[str], kinds: Iterable[Configurable], others: Iterable[Configurable] = ()
 ) -> dict[str, Value]:
-    """Values written as `name=value`, such as a command line has."""
+    """Returns the values of texts `name=value`, such as a command line has; those not given are left out."""
     chosen = tuple(kinds)
     known = declared(chosen)
     values: dict[str, Value] = {}
@@ -135,12 +136,12 @@ def from_texts(
 
 
 def own(kind: Configurable, values: Mapping[str, Value]) -> dict[str, Any]:
-    """The part of the values that a class declares: keyword arguments for it."""
+    """Returns the part of the values that a class declares: keyword arguments for it."""
     return {name: values[name] for name in kind.options if name in values}
 
 
 def differing(values: Mapping[str, Value], kinds: Iterable[Configurable]) -> dict[str, Value]:
-    """The values that are not the default."""
+    """Returns the values that are not the default."""
     known = declared(kinds)
     return {name: value for name, value in values.items() if name not in known or value != known[name].default}
 

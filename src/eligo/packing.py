@@ -1,4 +1,4 @@
-"""Make the archive of compiled kernels that a wheel brings along: python -m eligo.packing FOLDER.
+"""Makes the archive of compiled kernels that a wheel brings along: python -m eligo.packing FOLDER.
 
 Kernels of indexes from other packages are not in it.
 """
@@ -17,7 +17,7 @@ from eligo.warm import tasks, warm
 
 
 def pack(folder: Path) -> Path:
-    """Put every kernel into an archive there; those that are missing in the cache are compiled first."""
+    """Writes every kernel to an archive in a folder, and returns its path. Those not in the cache are compiled."""
     kernels = {}
     for key in warm(only=tasks(INDEXES.own)):
         entry = store.find(key, archive_name())

@@ -1,5 +1,5 @@
-"""One rule as somebody gives it, checked: expression, id, weight, tags. Knows no rule set; what it says about a bad
-rule is the same for a matcher, a bulk load and a task on Spark.
+"""One rule as it is given, checked: expression, id, weight, tags. Knows no rule set; what it says about a bad rule is
+the same for a matcher, a bulk load and a task on Spark.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Refusal = Callable[[Quantified], EligoError | None]
 
 
 def no_documents(leaf: Quantified) -> EligoError:
-    """What is said about a join where there are no documents."""
+    """Returns the error for a join where there are no documents."""
     return RuleTypeError(
         f"{leaf.quantifier} {leaf.variable} (…) asks about documents seen before, and this matcher keeps none",
         hint="make it with some: Matcher(documents=eligo.Documents())",
@@ -39,8 +39,8 @@ def no_documents(leaf: Quantified) -> EligoError:
 def read_rule(
     expression: object, limits: Limits, refused: Refusal | None = no_documents
 ) -> tuple[Node, str, frozenset[str]]:
-    """Tree and text of a rule, and the attributes that it uses with `contains`; `refused` says what is wrong with a
-    quantifier here, if something is.
+    """Returns tree and text of a rule, and the attributes that it uses with `contains`. `refused` returns what is wrong
+    with a quantifier here, or None.
     """
     if isinstance(expression, str):
         if expression[:1] == "{":  # no rule text begins so: it is the JSON form, still encoded
@@ -74,7 +74,7 @@ def normal_form(
 ) -> tuple[Node, tuple[str, ...]]:
     """Returns the normal form of a rule, with `true` for what only documents can tell, and its hidden tags.
 
-    `prepare` is called with what documents are to be asked, as text and as it is.
+    `prepare` is called with what documents are to be asked, as text and as a `Residual`.
     """
     tags: tuple[str, ...] = () if owner is None else (OWNER + owner,)
     asked = root
@@ -89,7 +89,7 @@ def normal_form(
 
 
 def owner_of(owner: object) -> str | None:
-    """The owner of a rule: a text that is not empty, or none."""
+    """Returns the owner of a rule, a text that is not empty, or None if there is none."""
     if owner is None:
         return None
     if not isinstance(owner, str) or not owner:
@@ -109,7 +109,7 @@ def mentions(root: Node, normal: Node, multi: frozenset[str]) -> tuple[str, ...]
 
 
 def check_id(rule: object, kind: type | None) -> None:
-    """Refuse what is no id, or is not of the kind of the others."""
+    """Raises a `RuleTypeError` for what is no id, or is not of the kind of the others."""
     if type(rule) is not str and type(rule) is not int:
         raise RuleTypeError(
             f"a rule's id is a string or an integer, not {shown(rule)} ({type(rule).__name__})"
@@ -125,7 +125,7 @@ def check_id(rule: object, kind: type | None) -> None:
 
 
 def weight_of(weight: Any) -> float:
-    """The weight as a number, which may be written as text; 1 if there is none, or an empty text."""
+    """Returns the weight as a number, which may be written as text; 1 if there is none, or an empty text."""
     if weight is None or (isinstance(weight, str) and not weight.strip()):
         return 1.0
     try:
@@ -138,7 +138,7 @@ def weight_of(weight: Any) -> float:
 
 
 def tags_of(tags: Any) -> tuple[str, ...]:
-    """The tags of a rule: several strings, or one that separates them by `;`; none if there are none."""
+    """Returns the tags of a rule, given as several strings, or as one that separates them by `;`, or as None."""
     if tags is None or (type(tags) is tuple and not tags):
         return ()
     try:

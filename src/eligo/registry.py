@@ -36,7 +36,7 @@ class Registry(Generic[T]):
         return thing
 
     def get(self, name: str, *also: str) -> type[T]:
-        """The class of that name; `also` are other names that the caller takes, for the message."""
+        """Returns the class of that name. If there is none, raises an `OptionError` that lists all, and `also`."""
         if name in self.own and name not in self._known:
             self._known[name] = self._imported(name)
         if name not in self._known:
@@ -62,7 +62,7 @@ class Registry(Generic[T]):
         return getattr(import_module(module), attribute)
 
     def _foreign(self) -> dict[str, Any]:
-        """What other packages have; one that cannot be imported is left out."""
+        """Returns the classes of other packages; one that cannot be imported is logged and left out."""
         from importlib.metadata import entry_points
 
         found = {}

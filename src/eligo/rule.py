@@ -8,7 +8,7 @@ RuleId = str | int
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """`expression` is the text as it was written, or rendered if the rule was given in another form."""
+    """A rule of a matcher. `expression` is the text as written, or rendered if it was given in another form."""
 
     id: RuleId
     expression: str

@@ -40,7 +40,7 @@ class Stats:
     arrays: Mapping[str, int]  # bytes of every array, the largest first
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Returns all figures as plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ def _figure(value: object) -> str:
 
 
 def _most(plans: tuple[Mapping[str, Any], ...]) -> Mapping[str, Any]:
-    """The plan of the segment with most rules."""
+    """Returns the plan of the segment with most rules."""
     return max(plans, key=lambda plan: plan["rules"], default={"index": KINDS[UNPLANNED.kind], "tried": {}})
 
 
@@ -76,7 +76,7 @@ def _reason(plan: Mapping[str, Any]) -> str:
 
 
 def collect(rules: Rules, index: str, evaluator: str) -> Stats:
-    """The figures of a rule set."""
+    """Collects the figures of a rule set."""
     figures = rules.figures()
     sizes = figures.bytes
     strings = rules.recipe.strings

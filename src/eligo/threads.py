@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def thread_count(threads: int | None) -> int:
-    """So many threads as were asked for; without a number, one for each processor that this process may use."""
+    """Returns as many threads as were asked for or, for None, one for each processor that this process may use."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return whole_number("threads", threads, least=1)
@@ -25,7 +25,7 @@ def thread_count(threads: int | None) -> int:
 
 class Team:
     """Threads that do one work together, step by step; or several works, each with that many threads. They are started
-    when there is something to do for them.
+    when they are first needed.
     """
 
     def __init__(self, threads: int, works: int = 1) -> None:
@@ -35,8 +35,8 @@ class Team:
         self._pool: ThreadPoolExecutor | None = None
 
     def each(self, work: Callable[[int], object]) -> None:
-        """work(i) for each of the threads, the first of which is this one; when all are done, or one has failed and all
-        others are done, this returns or raises.
+        """Calls work(i) for each of the threads, the first of which is the calling one. Returns when all are done; if
+        one has failed, raises its error then.
         """
         if self.threads == 1:
             work(0)
@@ -66,10 +66,10 @@ ALONE = Team(1)
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
-    """work(item) for each item, in the order of the items, of which this thread takes few in advance. The work of one
-    that is alone it does itself.
+    """Yields work(item) for each item, in the order of the items, of which few are taken in advance. The calling thread
+    does the work itself if there is one item, or one thread.
 
-    What the work raises is raised where its result would come; what was begun is waited for.
+    An error of the work is raised where its result would come; before that, what was begun is waited for.
     """
     items = iter(items)
     some = list(islice(items, 1 if threads == 1 else 2))

@@ -72,7 +72,7 @@ _VALUE: Final = bytes([2, 3, 0, 1, 2, 0, 2, 8, 10, 12, 1, 3, 1, 0, 2, 12, 1]) + 
 
 @dataclass(frozen=True)
 class Step:
-    """What happened: a kernel was compiled, or a task is done."""
+    """One step of progress: a kernel was compiled or, if `kernel` is empty, a task is done."""
 
     task: str
     kernel: str = ""
@@ -82,10 +82,10 @@ class Step:
 def warm(
     processes: int | None = None, said: Callable[[Step], None] = lambda step: None, only: Iterable[str] | None = None
 ) -> frozenset[str]:
-    """Run every index and every evaluator once, in so many processes; as many as there are processors by default. Or
-    only some pairs of both, such as propagation/interval.
+    """Runs every index and every evaluator once, in so many processes; as many as there are processors by default. With
+    `only`, runs those tasks, such as propagation/interval. `said` is called with each step.
 
-    The keys under which the kernels are kept that were needed.
+    Returns the keys under which the kernels are kept that were needed. Raises an `EligoError` if a task fails.
     """
     waiting: SimpleQueue[str] = SimpleQueue()
     for task in tasks() if only is None else only:
@@ -101,7 +101,7 @@ def _processors() -> int:
 
 
 def tasks(indexes: Iterable[str] | None = None) -> list[str]:
-    """What is to be run, as texts: pairs of index and evaluator that share most kernels together, the largest first.
+    """Returns the tasks as texts: pairs of index and evaluator that share most kernels together, the largest first.
 
     `indexes` are the names of those that are wanted, if not all.
     """
@@ -147,7 +147,7 @@ def _run(task: str) -> None:
 
 
 def _feed(waiting: SimpleQueue[str], said: Callable[[Step], None] = lambda step: None) -> set[str]:
-    """Have a process of its own run one waiting task after the other; the keys of the kernels that they needed."""
+    """Starts a process that runs one waiting task after the other. Returns the keys of the kernels that they needed."""
     keys: set[str] = set()
     here = str(Path(__file__).parent.parent)
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -177,7 +177,7 @@ def _feed(waiting: SimpleQueue[str], said: Callable[[Step], None] = lambda step:
 
 
 def _serve(given: Iterable[str]) -> None:
-    """Run the tasks that come line by line; say each kernel that is compiled, and at the end which were needed."""
+    """Runs the tasks that come line by line. Prints each kernel that is compiled and, after a task, all keys so far."""
     from eligo.kernels import finding
 
     gc.disable()  # in this process that does nothing else: compiling makes many objects and hardly any garbage
@@ -213,7 +213,7 @@ def _pass(index: str, evaluator: str, integers: bool) -> None:
 
 
 def _widest_labels() -> None:
-    """Labels of rules with more than 65,535 leaves, without making such a rule."""
+    """Evaluates labels of rules with more than 65,535 leaves, without making such a rule."""
     import numpy as np
 
     import eligo
@@ -237,7 +237,7 @@ def _widest_labels() -> None:
 
 
 def _larger_directory() -> None:
-    """What a BE-Tree with thousands of p-nodes does."""
+    """Enlarges a directory, as a BE-Tree with thousands of p-nodes does."""
     import numpy as np
 
     from eligo.index.be_tree.nodes import larger_slots
@@ -246,7 +246,7 @@ def _larger_directory() -> None:
 
 
 def _shapes() -> None:
-    """Rules that are one conjunction each, alike or not, and trees behind a selective predicate."""
+    """Matches rules that are one conjunction each, alike or not, and trees behind a selective predicate."""
     import eligo
 
     for texts in (
@@ -261,7 +261,7 @@ def _shapes() -> None:
 
 
 def _read_by_kernels() -> None:
-    """Events that are JSON texts, or dicts, for rules in segments and for rules that change in place."""
+    """Matches events that are JSON texts, or dicts, with rules in segments and with rules that change in place."""
     import eligo
 
     for index in ("auto", "pst-hash"):
@@ -269,7 +269,7 @@ def _read_by_kernels() -> None:
         matcher.add_many(enumerate(_RULES))
         matcher.match_json(_JSON)
         matcher.match_ndjson(_JSON)
-        matcher._buffer().waited = 1 << 30  # events of a program that goes on
+        matcher._buffer().waited = 1 << 30  # so many events that a kernel reads them
         matcher.match(_EVENTS[0])
     few = eligo.Matcher()
     few.add(0, _RULES[0])
@@ -295,7 +295,7 @@ def _exchange() -> None:
 
 
 def _pieces() -> None:
-    """Rules compiled apart and joined, and what statistics of events say of them: what workers do on Spark."""
+    """Joins rules that were compiled apart, with statistics of events: what workers do on Spark."""
     from eligo.compile.attributes import Attributes
     from eligo.compile.builder import Builder
     from eligo.compile.dictionary import NO_STRINGS, merge_strings
@@ -345,7 +345,7 @@ def _pieces() -> None:
 
 
 def _loads(integers: bool) -> None:
-    """Rules that come in large numbers, with some among them that are read one by one; and others in their places."""
+    """Adds rules in large numbers, with some among them that are read one by one, and others in their places."""
     import eligo
     from eligo.bulk import MANY
     from eligo.compile.compiled import copied_slices
@@ -360,7 +360,7 @@ def _loads(integers: bool) -> None:
 
 
 def _batches(text: str) -> None:
-    """Enough rules, made of a text and a number, and events; some, and enough for blocks of them."""
+    """Matches few events, and enough for blocks of them, with enough rules, made of a text and a number."""
     import eligo
     from eligo.segments.blocks import WORTH
 
@@ -371,7 +371,7 @@ def _batches(text: str) -> None:
 
 
 def _documents() -> None:
-    """Rules that ask about documents, with an index that changes in place and with one that does not."""
+    """Matches rules that ask about documents, with an index that changes in place and with one that does not."""
     from eligo.documents import Documents
     from eligo.documents.event_state import join_runs
     from eligo.documents.frozen import FrozenIndex, values_of_column
@@ -406,7 +406,7 @@ def _documents() -> None:
 
 
 def _variants() -> None:
-    """What is in Variant columns of Spark."""
+    """Reads attributes from Variant columns of Spark."""
     from eligo.spark.variant import attribute_column, variant_type
 
     column = pa.array([{"value": _VALUE, "metadata": _NAMES}, None], variant_type())
@@ -415,7 +415,7 @@ def _variants() -> None:
 
 
 def _change(matcher: Any, integers: bool) -> None:
-    """Rules that come and go one by one, until segments have been merged."""
+    """Adds and removes rules one by one, until segments have been merged."""
     ids: list[Any] = list(range(_MANY)) if integers else [f"rule {n}" for n in range(_MANY)]
     for number, rule in enumerate(ids):
         matcher.add(rule, f"a = {number} and s = 'v{number % 7}' or f > {number}.5", tags=("some",))
@@ -445,7 +445,7 @@ def _ask(matcher: Any) -> None:
 
 
 def _table() -> pa.Table:
-    """One column of every Arrow type that has a path of its own."""
+    """Returns a table with one column of every Arrow type that has a path of its own."""
     pairs = [[("x", 1)], [("y", 2)], None, []]
     return pa.table(
         {

@@ -1,9 +1,8 @@
 """From notes to answers: the rules of each event, ascending.
 
-The rules are divided into as many *ranges* as threads hand them out, so that each has about as many matches. Whoever
-has searched counts the matches of each event in each range, and whoever has a range takes the notes of its rules from
-all searches and puts them in the order of the rules, by bits; then everybody knows where its first match of each event
-belongs.
+The rules are divided into as many *ranges* as threads hand them out, so that each has about as many matches. A search
+counts its matches of each event in each range. A range takes the notes of its rules from all searches and puts them in
+the order of the rules, by bits. From all counts together follows where its first match of each event belongs.
 
     note n        of the rule note[4n]; its events are 16-bit numbers from the address note[4n + 1] to note[4n + 2];
                   note[4n + 3] is another of the same rule, or -1
@@ -32,7 +31,7 @@ make_range = handle("RangeHandle", ("note", "head", "marked", "marked_words", "a
 
 
 def new_range(rules: int) -> Any:
-    """Room for notes of these rules, without any."""
+    """Returns room for notes of these rules, without any."""
     return make_range(
         np.zeros(4096, np.int64),
         np.zeros(rules, np.int32),
@@ -46,7 +45,7 @@ def new_range(rules: int) -> Any:
 
 @kernel
 def count_matches(w, rules, counts):
-    """Adds to `counts` how many matches a search has noted of each of BUCKETS parts of so many rules."""
+    """Adds to `counts` how many matches a search has noted of each of BUCKETS equal parts of the rules."""
     for n in range(w.state[NOTES]):
         if w.note_rule[n] >= 0:
             counts[w.note_rule[n] * BUCKETS // rules] += w.note_end[n] - w.note_begin[n]
@@ -70,8 +69,8 @@ def count_events(w, borders, events, counts):
 
 @kernel
 def place_matches(counts, first, ends, position):
-    """Writes to `ends`, behind ends[first], where the matches of each event end, and to `position` where those begin
-    that each range has: position[range, event]. `counts` has what each search has counted, a row each.
+    """Writes to `ends`, behind ends[first], where the matches of each event end, and to position[range, event] where
+    those of each range begin. `counts` has a row for each search, as `count_events` has counted it.
     """
     ranges, events = position.shape
     for event in range(events):
@@ -85,7 +84,7 @@ def place_matches(counts, first, ends, position):
 
 @kernel
 def take_notes(w, low, high, o):
-    """Takes the notes of the rules from `low` to the one before `high` from a search."""
+    """Takes the notes of the rules from `low` to below `high` from a search."""
     n, many = o.count[NOTES_TAKEN], w.state[NOTES]
     o.note = grown(o.note, 4 * (n + many + 1))
     note, pool = o.note, w.pool.ctypes.data
@@ -100,7 +99,7 @@ def take_notes(w, low, high, o):
 
 @kernel
 def order_notes(o):
-    """Puts all notes that were taken in order."""
+    """Links all notes of each rule that were taken, and lists the rules that have some in `noted`, ascending."""
     notes, note, head, marked, high, one = o.count[NOTES_TAKEN], o.note, o.head, o.marked, o.marked_words, np.uint64(1)
     for n in range(notes):
         rule = note[4 * n]
@@ -113,8 +112,8 @@ def order_notes(o):
 
 @kernel
 def hand_out(o, names, position, found):
-    """Writes the rules in order, or the names of these if there are any: that of the next match of event i to
-    found[position[i]].
+    """Writes the rules in order, or `names` of them if there are any, and forgets the notes. The next match of event i
+    goes to found[position[i]].
     """
     note, head, noted, note_at = o.note, o.head, o.noted, o.note.ctypes.data
     last = o.count[RULES_NOTED] - 1

@@ -1,9 +1,9 @@
 """Events turned around: for each attribute, which events have a value where.
 
 Events are *located*, once, by one thread or some by each of several, and *gathered*: all values that rules ask about
-are listed by event and by attribute. Of these a *block*
-is filled, with all of up to EVENTS of them, or with those that have a value of one attribute, ordered by it. Threads
-that search together have the gathered events in common, and each a block of its own.
+are listed by event and by attribute. From these a *block* of up to EVENTS events is filled, with all of them, or with
+those that have a value of one attribute, ordered by it. Threads that search together have the gathered events in
+common, and each a block of its own.
 
     plane p       a bit for each event of the block; plane 0 has none, plane 1 all events (place[starts[-1]])
     attribute a   place[starts[a] + s], for each of its spaces s and for the one behind the last:
@@ -19,7 +19,7 @@ that search together have the gathered events in common, and each a block of its
     members[i]    which of the gathered events event i of the block is
     entries       of the events, by attribute: order[entry_start[a] … entry_stop[a]], ascending by event
 
-Invariant: what an attribute that no event of the block has says of itself is 0, everywhere.
+Invariant: of an attribute that no event of the block has, all of these are 0.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ make_gathered = handle(
 
 
 def slot_starts(conjunctions: Conjunctions) -> I64:
-    """For each attribute the slot of its first space; a slot more than spaces for each, and the end behind the last."""
+    """Returns each attribute's first slot, and the end of all. An attribute has one slot more than it has spaces."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(conjunctions.spaces.space_count.astype(np.int64) + 1)))
 
 
 def new_block(starts: I64) -> Any:
-    """Room for a block of events, without any."""
+    """Returns room for a block of events, without any."""
     attributes = len(starts) - 1
     entries = 16 * EVENTS
     numbers = [np.zeros(attributes, np.int32) for _ in range(8)]
@@ -89,12 +89,12 @@ def new_block(starts: I64) -> Any:
 
 
 def new_located() -> Any:
-    """Room for the located values of some events, without any."""
+    """Returns room for the located values of some events, without any."""
     return make_located(*(np.zeros(16 * EVENTS, np.int32) for _ in range(4)), np.zeros(EVENTS + 1, np.int64))
 
 
 def new_gathered(named: U8) -> Any:
-    """Room for events, without any, and for what is to be done for them (search.py). `named` has a byte for each
+    """Returns room for events, without any, and for the tasks of their search (search.py). `named` has a byte for each
     attribute: 1 if rules ask about it.
     """
     attributes = len(named)
@@ -118,7 +118,7 @@ def new_gathered(named: U8) -> Any:
 
 @kernel
 def locate_events(s, e, first, count, named, t):
-    """Locates `count` events, from `first` on: the values of attributes that are named."""
+    """Locates `count` events, from `first` on, and writes their values of attributes that are named to `t`."""
     t.start = grown(t.start, count + 1)
     n = 0
     for i in range(count):
@@ -138,7 +138,7 @@ def locate_events(s, e, first, count, named, t):
 
 @kernel
 def gather_events(t, begin, count, g):
-    """Puts `count` located events behind the `begin` ones that were gathered; if there are none, forgets all others."""
+    """Puts `count` located events behind the `begin` ones that were gathered. If `begin` is 0, forgets all before."""
     if begin == 0:
         for i in range(g.found[0]):
             a = g.attributes[i]
@@ -215,7 +215,7 @@ def sort_by_value(a, spaces, g):
 
 @inline
 def clear_block(b):
-    """Forgets the events."""
+    """Removes all events from the block."""
     for i in range(b.plane_count[1]):
         a = b.attributes[i]
         for slot in range(b.starts[a], b.starts[a + 1]):
@@ -232,9 +232,9 @@ def clear_block(b):
 
 @inline
 def fill_block(g, a, first, count, b):
-    """Turns `count` events, from `first` on, into planes: of all events, those of all attributes that rules name; with
-    an attribute a, of the events that have it in the order of its values, those of the attributes that are wanted.
-    Returns how many slots these have.
+    """Turns `count` events, from `first` on, into planes. Without an attribute (a < 0) these are of all gathered
+    events, with the planes of all attributes that rules name; otherwise of those that have attribute a, in the order of
+    its values, with the planes of the attributes that are wanted. Returns how many slots the attributes have.
     """
     clear_block(b)
     for word in range(WORDS):
@@ -270,7 +270,7 @@ def fill_block(g, a, first, count, b):
 
 @inline
 def take_entries(g, wanted, count, b):
-    """Takes the entries of the members that are of attributes that are wanted; how many."""
+    """Copies the members' entries of wanted attributes to the block. Returns how many they are."""
     start, members = g.start, b.members
     most = 0
     for i in range(count):
@@ -321,7 +321,7 @@ def sort_entries(entries, b):
 
 @inline
 def more_planes(many, b):
-    """Returns the first of so many new planes without events."""
+    """Adds `many` planes without events. Returns the first of them."""
     first = b.plane_count[0]
     b.plane_count[0] = first + many
     if b.plane_count[0] > len(b.plane_space):

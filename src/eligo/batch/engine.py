@@ -31,20 +31,20 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.threads import ALONE, Team
 
-_MATCHES = 1 << 26  # of events that are searched for together, about
+_MATCHES = 1 << 26  # at most, about, of the events that are searched for together
 _WORTH = 2_000_000  # nanoseconds of a search that is worth a second thread
 _PIECES = 16  # of a search, for each thread
 _NAMELESS: I64 = np.zeros(0, np.int64)
 
 
 def _room(count: int, names: I64 | None) -> NDArray[Any]:
-    """Room for so many rows, or names. (Kernels would take memory that has to be cleared, or is in small pages.)"""
+    """Returns room for so many rows, or names. (Memory that kernels take has to be cleared, or is in small pages.)"""
     return np.empty(count, np.int32) if names is None else room(count)
 
 
 class _Searcher:
-    """The memory of one thread that searches and hands out, and a handle of its own: kernels count who uses an array,
-    and threads that counted in the same place would wait for each other.
+    """The memory of one thread that searches and hands out, with a handle of its own: kernels count the references to
+    an array, and threads that count in the same place slow each other down.
     """
 
     def __init__(self, conjunctions: Conjunctions, layout: Arrays) -> None:
@@ -68,11 +68,11 @@ class _Search:
         self._pieces = np.zeros(_PIECES * self._most.threads + 1, np.int64)
         self._gathered = engine.take_gathered()
         self._everyone, self._handles = [engine.searcher()], [events.handle]
-        self._searchers, self._team = self._everyone, ALONE  # who works at the moment
+        self._searchers, self._team = self._everyone, ALONE  # those that work at the moment
 
     def find(self, first: int, count: int, allowed: U8, ends: I64) -> I64:
-        """Finds the rules of `count` events, from `first` on, and writes where those of each one end. Returns where
-        those begin that each thread has to hand out.
+        """Finds the rules of `count` events, from `first` on, and writes to `ends` where those of each one end. Returns
+        position[thread, event]: where those begin that each thread hands out.
         """
         self._choose(LOCATED * self._events.count * count // self._events.events)
         borders = [count * i // self._team.threads for i in range(self._team.threads + 1)]
@@ -82,7 +82,7 @@ class _Search:
         one = self._everyone[0]
         self._choose(plan_search(one.layout, count, self._gathered, one.scratch, self._pieces))
         pieces = pairwise(self._pieces.tolist()) if self._team.threads > 1 else [(0, int(self._pieces[-1]))]
-        self._team.each(partial(self._note, iter(list(pieces)), count, allowed))  # who is done with one takes the next
+        self._team.each(partial(self._note, iter(list(pieces)), count, allowed))  # shared by the threads
         threads = self._team.threads
         counts, position = np.zeros((threads, threads * count), np.int64), np.empty((threads, count), np.int64)
         self._team.each(partial(self._order, self._borders(), count, counts))
@@ -90,16 +90,16 @@ class _Search:
         return position
 
     def write(self, position: I64, names: I64, found: NDArray[Any]) -> None:
-        """Writes what was found, or the names of that; each thread's of each event from `position` on."""
+        """Writes the rules that were found, or their names if there are any, to `found`; `position` is of `find`."""
         self._team.each(lambda i: hand_out(self._searchers[i].range, names, position[i], found))
 
     def end(self) -> None:
-        """Gives the memory back."""
+        """Gives the memory back to the engine."""
         self._engine.gathered.append(self._gathered)
         self._engine.searchers.extend(self._everyone)
 
     def _choose(self, work: int) -> None:
-        """Chooses who does work of so many nanoseconds."""
+        """Chooses the threads for work of so many nanoseconds: the whole team if it is worth it, or this one."""
         self._team = self._most if work >= _WORTH else ALONE
         while len(self._everyone) < self._team.threads:
             self._everyone.append(self._engine.searcher())
@@ -125,7 +125,7 @@ class _Search:
         order_notes(self._searchers[i].range)
 
     def _borders(self) -> I64:
-        """Where the ranges of rules begin that each thread hands out, and where the last one ends."""
+        """Returns where the ranges of rules begin that each thread hands out, and where the last one ends."""
         rules, threads = self._everyone[0].rules, len(self._searchers)
         if threads == 1:
             return np.array([0, rules])
@@ -137,21 +137,21 @@ class _Search:
 
 
 class BatchEngine:
-    """Rules as `layout.py` draws them. Never changed; any number of threads may match."""
+    """Searches rules that lie as `layout.py` draws them. It never changes; any number of threads may match."""
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         self._conjunctions, self._arrays = conjunctions, arrays
         self.named: U8 = (np.diff(conjunctions.predicates.attribute_offsets) > 0).astype(np.uint8)
         self.shares = bool(arrays["sizes"][STRAIGHT])  # whether several threads can search for the same events
         self.events = self.matches = 0  # so far
-        self.gathered: deque[Any] = deque()  # memory that nobody uses now
+        self.gathered: deque[Any] = deque()  # memory that is free
         self.searchers: deque[_Searcher] = deque()
 
     def match(
         self, events: EventBuffer, allowed: U8, names: I64 | None = None, team: Team = ALONE
     ) -> tuple[I64, I32 | I64]:
-        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending, or the
-        names of these.
+        """Returns, for all n events of the buffer, n + 1 ends and the rows that each one matches, ascending, or the
+        names of these if `names` are given.
         """
         ends = np.zeros(events.events + 1, np.int64)
         found: NDArray[Any] = _room(0, names)
@@ -162,7 +162,7 @@ class BatchEngine:
             stop, begin = first + count, int(ends[first])
             position = search.find(first, count, allowed, ends)
             end = int(ends[stop])
-            if end > len(found):  # for the events that are left as well, by what there is
+            if end > len(found):  # room for the events that are left as well, estimated
                 expected = end * (21 if left > count else 20) // 20 * events.events // stop
                 found, before = _room(expected, names), found
                 found[:begin] = before[:begin]
@@ -174,22 +174,22 @@ class BatchEngine:
         return ends, found[: ends[first]]
 
     def take_gathered(self) -> Any:
-        """Room for gathered events that nobody else uses until it is given back."""
+        """Returns room for gathered events that no other search has until it is put back in `gathered`."""
         try:
             return self.gathered.pop()
         except IndexError:
             return new_gathered(self.named)
 
     def searcher(self) -> _Searcher:
-        """Memory of a thread that nobody else uses until it is given back."""
+        """Returns the memory of a thread that no other has until it is put back in `searchers`."""
         try:
             return self.searchers.pop()
         except IndexError:
             return _Searcher(self._conjunctions, self._arrays)
 
     def _at_once(self) -> int:
-        """How many events to search for together: the more the better, as long as their matches fit in memory. Where
-        rows open parts, those of one block.
+        """Returns how many events to search for together: the more the better, as long as their matches fit in memory.
+        Where rows open parts, those of one block.
         """
         if not self.shares:
             return EVENTS
@@ -199,7 +199,7 @@ class BatchEngine:
         return self._arrays
 
     def counters(self) -> I64:
-        """Rows looked at, predicates evaluated, rows that trees asked about, and slots that blocks were filled with; of
-        searches that are not under way.
+        """Returns the totals of rows looked at, predicates evaluated, rows that trees asked about, and slots that
+        blocks were filled with. Searches under way are not counted.
         """
         return sum((searcher.counters for searcher in list(self.searchers)), np.zeros(4, np.int64))

@@ -19,7 +19,7 @@
 
 A rule is noticed by its gates alone: of an AND by those of the child that opens least often, of an OR by those of all
 children. The rows behind the gates, which are last, are asked when a gate has opened and never otherwise. A rule with
-several gates has a part of its own, which they open and which opens the rule; nobody else asks about it.
+several gates has a part of its own, which they open and which opens the rule; no program asks about it.
 
 Invariant: if a unit holds, then one of its gates does, and the program beside it.
 """
@@ -98,8 +98,8 @@ def build_layout(
 
 
 def _meeting(gate: I32, unit: I32, program: I64, conjunctions: int, parts: int) -> tuple[I32, I32, I64, int]:
-    """Has the gates of each rule that has several open a part, which opens the rule, so that it is noted once. Returns
-    all gates, what they open, the programs beside them, and how many parts there are then.
+    """Makes the gates of each rule that has several open a part, which opens the rule, so that it is noted once.
+    Returns all gates, what they open, the programs beside them, and how many parts there are then.
     """
     rules, gates = np.unique(unit[unit >= 0], return_counts=True)
     several = rules[gates > 1]
@@ -117,10 +117,10 @@ def _meeting(gate: I32, unit: I32, program: I64, conjunctions: int, parts: int) 
 
 
 def _clusters(conjunctions: Conjunctions, access: I32, gates: I32, every: I64) -> tuple[I64, Arrays]:
-    """The conjunctions in the order of their clusters, those that are no gate last, and where the clusters are.
+    """Returns the conjunctions in the order of their clusters, those that are no gate last, and where the clusters are.
 
-    In a cluster those of one size, and of about one length, stand together, so that the processor, which guesses what
-    comes next, is right more often. `every`: where the items of each predicate end.
+    In a cluster those of one size, and of about one length, stand together, so that the processor predicts branches
+    better. `every`: where the items of each predicate end.
     """
     p, starts = conjunctions.predicates, slot_starts(conjunctions)
     attribute = p.attribute()
@@ -148,7 +148,7 @@ def _clusters(conjunctions: Conjunctions, access: I32, gates: I32, every: I64) -
 
 @kernel
 def write_items(attribute, flags, run_offsets, run_low, run_high, starts):
-    """Returns what `items` says of each predicate, and where that begins."""
+    """Returns where the items of each predicate begin, and the items."""
     offsets = np.zeros(len(attribute) + 1, np.int64)
     items = np.zeros(64, np.int32)
     end = 0
@@ -178,7 +178,7 @@ def write_items(attribute, flags, run_offsets, run_low, run_high, starts):
 
 @inline
 def goes_before(a, b, access, rank, offsets):
-    """Whether predicate `a` is asked before `b`: the access predicate first, long ones last, and else by rank."""
+    """Tests whether predicate `a` is asked before `b`: the access predicate first, long ones last, and else by rank."""
     if a == access or b == access:
         return a == access
     if (offsets[a + 1] - offsets[a] == 2) != (offsets[b + 1] - offsets[b] == 2):
@@ -217,8 +217,8 @@ def write_rows(given_offsets, given, order, access, rank, every_offsets, every):
 
 @kernel
 def list_asked(given_offsets, given, order, attribute, starts, equal_offsets, range_start, range_offsets):
-    """Returns the attributes that the rows with an access predicate on each attribute ask about, where those of each
-    begin, and how many slots they have.
+    """Returns, for the rows with an access predicate on each attribute, where the attributes that they ask about begin,
+    these attributes, and how many slots they have.
     """
     attributes = len(starts) - 1
     offsets = np.zeros(attributes + 1, np.int64)
@@ -355,7 +355,7 @@ def find_gates(tokens, offsets, parts, costs):
 
 @inline
 def write_program(tokens, size, begin, stop, code, used):
-    """Writes the tree that tokens[begin:stop] are; where it ends."""
+    """Writes the tree of tokens[begin:stop] to `code` from `used` on. Returns where it ends."""
     for i in range(begin, stop):
         code[used] = tokens[i]
         used += 1
@@ -367,7 +367,7 @@ def write_program(tokens, size, begin, stop, code, used):
 
 @kernel
 def number_rows(code, place):
-    """Writes the row of a conjunction instead of its number, in all programs."""
+    """Replaces the number of each conjunction by that of its row, in all programs."""
     i = 0
     while i < len(code):
         if code[i] < 0:
@@ -402,7 +402,7 @@ def whole_programs(tokens, offsets):
 
 
 def _programs_of_parts(compiled: Compiled, place: NDArray[np.int32]) -> tuple[I32, I64]:
-    """The parts as programs, for those that ask about one; and where each begins."""
+    """Returns the parts as programs, for those that ask about one, and where each begins."""
     code, offsets = whole_programs(compiled.part, compiled.part_offsets)
     number_rows(code, place)
     return code, offsets

@@ -2,8 +2,8 @@
 
 First the clusters: of every access predicate that some event satisfies, the rows, each the AND of its predicates with
 an early end. What a row opens is a rule, which is noted with its events at once, or a part, which gathers the events
-of all its gates. Then the parts in ascending order: when one is reached all its gates have been, so what it has
-gathered is what it is. A part that a program asks about before is evaluated in full, once.
+of all its gates. Then the parts in ascending order: when one is reached all its gates have been, so it has gathered all
+of its events. A part that a program asks about before is evaluated in full, once.
 
 Where that is less work, the clusters of an attribute are searched apart, in blocks of the events that have it. Ordered
 by its value, the events of a cluster stand together, mostly in a *window* of FEW words. All else is searched in blocks
@@ -79,8 +79,8 @@ make_batch_scratch = handle(
 
 
 def new_scratch(layout: Arrays, state: I64, counters: I64) -> Any:
-    """Memory for one search at a time, of which `state` is as above. `counters`: rows looked at, predicates evaluated,
-    rows that trees asked about, and slots that blocks were filled with (a value that is located, LOCATED of them).
+    """Returns memory for one search at a time, of which `state` is as above. `counters`: rows looked at, predicates
+    evaluated, rows that trees asked about, and slots that blocks were filled with (a located value counts as LOCATED).
     """
     parts, depth = int(layout["sizes"][PARTS]), int(layout["sizes"][DEPTH])
     return make_batch_scratch(
@@ -109,8 +109,8 @@ def new_scratch(layout: Arrays, state: I64, counters: I64) -> Any:
 
 @kernel
 def plan_search(layout, count, g, w, pieces):
-    """Lists the tasks for the `count` gathered events. Writes to `pieces` which tasks each of several pieces of about
-    the same size begins with, and how many there are; how long they take, in nanoseconds.
+    """Lists the tasks for the `count` gathered events. Divides them into pieces of about the same size, and writes to
+    `pieces` the first task of each and, last, the number of tasks. Returns how long all take, in nanoseconds.
     """
     list_by_attribute(count, g)
     w.counters[3] += LOCATED * g.start[count]
@@ -126,8 +126,8 @@ def plan_search(layout, count, g, w, pieces):
 
 @inline
 def list_tasks(layout, count, g, w):
-    """Lists the tasks. Chooses the attributes of which the clusters are searched apart, in blocks of the events that
-    have it, and orders these events. Returns how many tasks there are, and how long they take.
+    """Lists the tasks. Chooses the attributes whose clusters are searched apart, in blocks of the events that have a
+    value of one, and orders these events. Returns how many tasks there are, and how long they take.
     """
     blocks, costs = (count + EVENTS - 1) // EVENTS, w.costs
     left = layout.range_offsets[-1] - layout.range_offsets[-2]
@@ -154,7 +154,7 @@ def list_tasks(layout, count, g, w):
 
 @inline
 def add_tasks(g, tasks, took, a, blocks, cost):
-    """Adds a task for each of so many blocks, each of that cost; how many there are then, and how long they take."""
+    """Adds a task of that cost for each of so many blocks. Returns how many tasks there are, and how long they take."""
     g.task_attribute = grown(g.task_attribute, tasks + blocks)
     g.task_first = grown(g.task_first, tasks + blocks)
     g.task_end = grown(g.task_end, tasks + blocks)
@@ -167,8 +167,8 @@ def add_tasks(g, tasks, took, a, blocks, cost):
 
 @kernel
 def search_events(layout, e, count, g, b, w, first, stop, allowed):
-    """Does some of the tasks for `count` events: notes the rules that these satisfy. `allowed` has a byte for each
-    rule, 0 for those to leave out, or none.
+    """Does the tasks from `first` to below `stop`: notes the rules that the `count` events satisfy. `allowed` has a
+    byte for each rule, 0 for those to leave out, or is empty.
     """
     for task in range(first, stop):
         a, begin = g.task_attribute[task], g.task_first[task]
@@ -196,7 +196,7 @@ def match_apart(layout, e, g, b, w, a, begin, allowed):
 
 @inline
 def match_block(layout, e, g, b, w, allowed):
-    """Searches all clusters that are not searched apart, opens what others have found, and then the parts."""
+    """Searches all clusters that are not searched apart, opens what the others have found, and then the parts."""
     words, planes, apart = w.words.ctypes.data, b.planes.ctypes.data, w.state[NOTES]
     copy_bits(planes, EVERYONE, words, EVERY)
     for i in range(b.plane_count[1]):
@@ -250,7 +250,9 @@ def match_clusters(layout, e, b, w, a, allowed):
 
 @inline
 def match_source(layout, e, b, w, first, stop, skipped, allowed):
-    """Matches rows of which all events in SOURCE, and there are such, satisfy the first `skipped` predicates."""
+    """Matches the rows from `first` to below `stop`. All events in SOURCE, which is not empty, satisfy the first
+    `skipped` predicates of each.
+    """
     words = w.words
     begin, end = 0, WORDS
     while words[WORDS * SOURCE + begin] == 0:
@@ -270,7 +272,7 @@ def match_source(layout, e, b, w, first, stop, skipped, allowed):
 
 @inline
 def end_queue(layout, e, b, w, allowed):
-    """Asks all that is left to ask of the rows in the queue."""
+    """Asks all predicates that are left of the rows in the queue, and empties it."""
     if w.state[QUEUED] == 0:
         return
     if w.state[WIDTH] == FEW:
@@ -280,13 +282,13 @@ def end_queue(layout, e, b, w, allowed):
 
 
 def matching(width: int, copy: Any, between: Any, listed: Any) -> tuple[Any, Any]:
-    """Returns what matches rows in windows of so many words, and what empties their queue, with functions of words.py
-    for these.
+    """Returns two functions for windows of `width` words: one that matches rows, and one that empties their queue. The
+    other arguments are functions of words.py for that width.
     """
 
     @inline
     def match_queue(layout, e, b, w, allowed):
-        """Asks all that is left to ask of the rows in the queue, a predicate of each at a time; opens what these do."""
+        """Asks what is left to ask of the rows in the queue, a predicate of each at a time, and opens their units."""
         row_offsets, items, place = layout.row_offsets, layout.items, b.place
         planes, words = b.planes.ctypes.data, w.words.ctypes.data
         queue, done = w.queue.ctypes.data, w.done.ctypes.data
@@ -331,12 +333,12 @@ def matching(width: int, copy: Any, between: Any, listed: Any) -> tuple[Any, Any
 
     @inline
     def match_rows(layout, e, b, w, first, stop, skipped, begin, allowed):
-        """Matches rows of which all events in SOURCE, whose window begins at word `begin`, satisfy the first `skipped`
-        predicates.
+        """Matches the rows from `first` to below `stop`. All events in SOURCE, whose window begins at word `begin`,
+        satisfy the first `skipped` predicates of each.
 
-        The first predicate after these is asked here, and what is left is put in a queue, so that others can be asked
-        of many rows in turn. There is no branch that depends on what is left: it would be mispredicted every other
-        time, and the processor would wait for one row's memory after another.
+        The first predicate after these is asked here, and the rows that are left are put in a queue, so that others can
+        be asked of many rows in turn. There is no branch that depends on what is left: it would be mispredicted every
+        other time, and the processor would wait for one row's memory after another.
         """
         row_offsets, items, place = layout.row_offsets, layout.items, b.place
         planes, words, queue = b.planes.ctypes.data, w.words.ctypes.data, w.queue.ctypes.data
@@ -376,8 +378,8 @@ def matching(width: int, copy: Any, between: Any, listed: Any) -> tuple[Any, Any
 
 @inline
 def open_done(layout, e, b, w, finished, width, allowed):
-    """Opens what rows open, of which `done` has the events: notes rules and, in a block for one attribute, rows that
-    open other things.
+    """Opens what the `finished` rows open, whose events are in `done`: notes rules and, in a block for one attribute,
+    rows that open other things.
     """
     opens, opened, program, apart = layout.opens, layout.opened, layout.program, w.state[APART]
     done, members, done_row, done_from = w.done.ctypes.data, b.members.ctypes.data, w.done_row, w.done_from
@@ -418,7 +420,7 @@ def open_done(layout, e, b, w, finished, width, allowed):
 
 @inline
 def make_note_room(w, notes, events):
-    """Makes room for so many more notes, of so many more events together."""
+    """Makes room for so many more notes, with so many more events together."""
     if w.state[NOTES] + notes + 1 > len(w.note_rule):
         w.note_rule = grown(w.note_rule, w.state[NOTES] + notes + 1)
         w.note_begin = grown(w.note_begin, len(w.note_rule))
@@ -432,8 +434,8 @@ match_few_rows, match_few_queue = matching(FEW, copy_few, and_few_between, and_f
 
 @inline
 def open_units(layout, e, b, w, gate, rules, allowed):
-    """Notes the events in ROW for the units that a gate opens; without `rules` not for rules with nothing beside the
-    gate, which have been noted.
+    """Notes the events in ROW for the units that a gate opens. Without `rules`, rules with nothing beside the gate are
+    left out, because they have been noted.
     """
     for k in range(layout.opens[gate], layout.opens[gate + 1]):
         value = ROW
@@ -475,7 +477,7 @@ def see_part(w, part, state):
 
 @inline
 def match_parts(layout, e, b, w, allowed):
-    """Opens what the parts open, in ascending order; what one opens stands behind it."""
+    """Opens what the parts open, in ascending order: a part opens nothing before itself."""
     rows, marks = layout.sizes[ROWS], w.part_marks
     bits, words = w.part_bits.ctypes.data, w.words.ctypes.data
     for word in range(len(marks)):
@@ -507,9 +509,7 @@ def note_value(b, w, rule, value):
 
 @inline
 def and_item(layout, e, b, w, i, given, to):
-    """Writes to `to` the events of a value `given` that satisfy the predicate at items[i], whatever it is; whether
-    there are any.
-    """
+    """Writes to `to` the events in `given` that satisfy the predicate at items[i]. Returns whether there are any."""
     words, planes, place, items = w.words.ctypes.data, b.planes.ctypes.data, b.place, layout.items
     one = items[i]
     if one >= 0:
@@ -526,7 +526,7 @@ def and_item(layout, e, b, w, i, given, to):
 
 @inline
 def ask_odd(p, e, b, w, a, predicate, given):
-    """Writes to SOME the events that satisfy a predicate on several values or with a pattern; of those in `given`."""
+    """Writes to SOME the events in `given`, or more, that satisfy a predicate on several values or with a pattern."""
     words, planes, place, base, flags = w.words, b.planes, b.place, b.starts[a], p.flags[predicate]
     at, plane_at = words.ctypes.data, planes.ctypes.data
     copy_bits(plane_at, NOBODY, at, SOME)
@@ -579,7 +579,7 @@ def every_value(p, b, words, a, predicate):
 
 @inline
 def ask_texts(p, e, b, w, a, predicate):
-    """Leaves in SOME the events whose values satisfy a predicate with a pattern."""
+    """Removes from SOME the events whose values do not satisfy a predicate with a pattern."""
     words = w.words
     for word in range(WORDS):
         left = words[WORDS * SOME + word]
@@ -606,7 +606,7 @@ def ask_texts(p, e, b, w, a, predicate):
 
 @inline
 def and_row(layout, e, b, w, row, given, to):
-    """Writes to `to` the events of a value `given` that satisfy a conjunction; whether there are any."""
+    """Writes to `to` the events in `given` that satisfy a conjunction. Returns whether there are any."""
     words = w.words.ctypes.data
     left = True
     i = layout.row_offsets[row]
@@ -622,7 +622,7 @@ def and_row(layout, e, b, w, row, given, to):
 
 @inline
 def ask_program(layout, e, b, w, start):
-    """Writes to VALUE the events in ROW that satisfy a program; whether there are any.
+    """Writes to VALUE the events in ROW that satisfy a program. Returns whether there are any.
 
     A tree under way has a frame: its kind, how many children are left, where it ends, and for the call of a part which
     one; and two values: the events that it is still asked about and, of an OR, those that some child has satisfied.
@@ -657,7 +657,7 @@ def ask_program(layout, e, b, w, start):
             depth += 1
             at = layout.part_offsets[token - rows]
             continue
-        # A value has come: to the trees that it ends, and then to the one that has another child to ask.
+        # Pass the value on to the trees that it ends, and then to the one that has another child to ask.
         while depth:
             kind, own = frames[depth - 1, 0], FRAMES + 2 * (depth - 1)
             frames[depth - 1, 1] -= 1

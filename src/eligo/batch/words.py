@@ -25,7 +25,7 @@ FEW = 4  # words of a window of a block
 
 
 def _place(builder: Any, address: Any, place: Any, words: int, apart: int = 0) -> Any:
-    """Where so many words are, of which the places are `apart` words from each other, or next to each other."""
+    """Returns a pointer to so many words at a place. Places are `apart` words apart or, if that is 0, adjacent."""
     if apart:
         number = ir.IntType(64).as_pointer()
         first = builder.gep(builder.inttoptr(address, number), [builder.mul(place, ir.Constant(ir.IntType(64), apart))])
@@ -39,14 +39,14 @@ def _load(builder: Any, address: Any, place: Any, words: int, apart: int = 0) ->
 
 
 def _store(builder: Any, vector: Any, address: Any, place: Any, words: int) -> Any:
-    """Writes the bits; whether there are any."""
+    """Writes the bits. Returns whether any is set."""
     builder.store(vector, _place(builder, address, place, words), align=8)
     whole = ir.IntType(64 * words)
     return builder.icmp_unsigned("!=", builder.bitcast(vector, whole), ir.Constant(whole, 0))
 
 
 def _combining(combine: Callable[[Any, Any, Any], Any], words: int = WORDS) -> Any:
-    """Returns what writes combine(target[to], given[at]) to target[to], and returns whether there is a bit in it."""
+    """Returns a function that writes combine(target[to], given[at]) to target[to], and returns whether a bit is set."""
 
     def combined(context: Any, given: Any, at: Any, target: Any, to: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -80,14 +80,14 @@ def _anding_between(words: int) -> Any:
     return intrinsic(anding)
 
 
-# Write given[at] & (planes[one] ^ planes[other]) to target[to]; return whether there is a bit in it. For a window of a
+# These write given[at] & (planes[one] ^ planes[other]) to target[to] and return whether a bit is set. For a window of a
 # block the address of the planes is that of its first word in plane 0.
 and_between, and_few_between = _anding_between(WORDS), _anding_between(FEW)
 
 
 @intrinsic
 def and_both(context, given, at, other, there, target, to):
-    """Writes given[at] & other[there] to target[to]; returns whether there is a bit in it."""
+    """Writes given[at] & other[there] to target[to]. Returns whether a bit is set in it."""
 
     def generate(context, builder, signature, arguments):
         given, at, other, there, target, to = arguments
@@ -123,15 +123,15 @@ def _anding_listed(words: int) -> Any:
     return intrinsic(anding)
 
 
-# Write given[at] & (planes[place[s]] ^ …), for the slots s from slots[first] on, `count` of them, to target[to]; return
-# whether there is a bit in it. `place` and `slots` are addresses of arrays of int32.
+# These write given[at] & (planes[place[s]] ^ …), for `count` slots s from slots[first] on, to target[to] and return
+# whether a bit is set in it. `place` and `slots` are addresses of arrays of int32.
 and_listed, and_few_listed = _anding_listed(WORDS), _anding_listed(FEW)
 
 
 @inline
 def list_members(bits, at, count, members, begin, listed, end):
     """Writes the members whose bits are set in bits[at : at + count], of which the first is that of member 64 * begin,
-    to listed[end] and on; where they end. Arrays are given by their addresses; up to 3 items more are written.
+    to listed[end] and on. Returns where they end. Arrays are given by their addresses; up to 3 items more are written.
     """
     one, highest = np.uint64(1), np.uint64(1 << 63)
     for word in range(count):
@@ -147,7 +147,7 @@ def list_members(bits, at, count, members, begin, listed, end):
 
 @intrinsic
 def prefetch(context, address):
-    """Has the processor fetch the memory at an address, which need not exist, while other work goes on."""
+    """Makes the processor fetch the memory at an address, which need not exist, while other work goes on."""
 
     def generate(context, builder, signature, arguments):
         pointer, small = ir.IntType(8).as_pointer(), ir.IntType(32)

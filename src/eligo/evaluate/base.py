@@ -17,7 +17,7 @@ from eligo.options import Option, Value, own
 
 
 class EvaluatorScratch:
-    """Private memory of one evaluation at a time: `matched` receives rules."""
+    """Memory of one evaluation at a time, which no two threads share. `matched` receives the rules."""
 
     def __init__(self, rules: int) -> None:
         self.matched = np.zeros(rules + max(1024, rules // 4), np.int32)
@@ -26,23 +26,23 @@ class EvaluatorScratch:
         self.enter: Any = None
 
     def bind(self, kernel: Any, args: tuple[Any, ...]) -> Any:
-        """The machine code of the kernel that all evaluations with this scratch call, with arguments like these."""
+        """Looks up the machine code of a kernel for arguments of these types, keeps it as `enter`, and returns it."""
         self.enter = entry(kernel, *args)
         return self.enter
 
 
 class Completion(ABC):
-    """What finds the rules that satisfied conjunctions complete."""
+    """An object that finds the rules which satisfied conjunctions complete."""
 
     @abstractmethod
     def scratch(self) -> Any:
         """Returns memory for one evaluation at a time, an `EvaluatorScratch`."""
 
     def evaluate(self, found: I32, count: int, allowed: U8, scratch: Any) -> int:
-        """Put the rules completed by found[:count] into scratch.matched, in the order of adding; how many.
+        """Writes the rules that found[:count] completes to scratch.matched, in the order of adding. Returns how many.
 
         `allowed` says which rules to report. An evaluator of a segment has a byte for each of its rules, 0 for those to
-        leave out, or no bytes at all when none are.
+        leave out, or no bytes at all if none is left out.
         """
         scratch.given[1] = count
         self.evaluate_batch(found, scratch.offsets, 1, allowed, scratch, scratch.ends)
@@ -50,17 +50,17 @@ class Completion(ABC):
 
     @abstractmethod
     def evaluate_batch(self, found: I32, offsets: I64, events: int, allowed: U8, scratch: Any, ends: I64) -> int:
-        """The same for many events, as far as scratch.matched has room; how many events were done.
+        """Does the same for many events, as far as scratch.matched has room. Returns the number of events done.
 
-        Conjunctions of event i are found[offsets[i]:offsets[i+1]], its rules matched[ends[i]:ends[i+1]].
+        The conjunctions of event i are found[offsets[i]:offsets[i+1]], its rules matched[ends[i]:ends[i+1]].
         """
 
 
 class Evaluator(Completion):
-    """Built from the trees of one segment, whose rules stand in the order of adding; never changed.
+    """An evaluator built from the trees of one segment, whose rules stand in the order of adding; it never changes.
 
-    An evaluator that has options (options.py), or is concerned by `bounds`, which are fields of `Limits`, takes them
-    all as keyword arguments of `check`, `doubtful`, `unfit` and `arrange`.
+    An evaluator that has options (options.py), or depends on `bounds`, which are fields of `Limits`, takes them all as
+    keyword arguments of `check`, `doubtful`, `unfit` and `arrange`.
     """
 
     name: ClassVar[str]
@@ -72,38 +72,38 @@ class Evaluator(Completion):
 
     @classmethod
     def settings(cls, limits: Limits, options: Mapping[str, Value]) -> dict[str, Any]:
-        """The keyword arguments of the four methods below."""
+        """Returns the keyword arguments of `check`, `doubtful`, `unfit` and `arrange`: `bounds` and own options."""
         return {**{name: getattr(limits, name) for name in cls.bounds}, **own(cls, options)}
 
     @classmethod
     def check(cls, root: Node) -> None:
-        """Refuse a rule in normal form that is more than this evaluator takes, with a `LimitError`."""
+        """Raises a `LimitError` for a rule in normal form that is larger than this evaluator takes."""
 
     @classmethod
     def doubtful(cls, compiled: Compiled, leaves: I32, **settings: Any) -> NDArray[np.bool_]:
-        """Of each of these rules, whether `check` has to be asked about its tree; `leaves` are predicates in its text.
+        """Returns for each rule whether `check` must be asked about its tree. `leaves`: predicates in each rule's text.
 
-        As soon as `check` does something, that is all rules, unless this is overridden as well.
+        Unless overridden, this is true of all rules if `check` is overridden, and of none otherwise.
         """
         return np.full(compiled.rules, cls.check.__func__ is not Evaluator.check.__func__)  # type: ignore[attr-defined]
 
     @classmethod
     def unfit(cls, compiled: Compiled) -> str:
-        """Why some of these rules, which nobody checked one by one, would be refused; nothing if none would be."""
+        """Returns why some of these rules, which were not checked one by one, would be refused, or an empty text."""
         return ""
 
     @classmethod
     def arrange(cls, compiled: Compiled) -> Compiled:
-        """The rules in the form that this evaluator wants, before spaces and index are made of them.
+        """Returns the rules in the form that this evaluator is built from, before spaces and index are made of them.
 
-        What comes out is what merging concatenates, so it has to be fit to come in again.
+        Merging concatenates rules that were arranged, so they must be valid input here again.
         """
         return compiled
 
     @classmethod
     @abstractmethod
     def build(cls, compiled: Compiled, likelihood: F64 | None = None) -> Evaluator:
-        """Build from rules that were arranged. `likelihood`, where known: how often each predicate holds, 0 to 1."""
+        """Builds the evaluator from arranged rules. `likelihood`: how often each predicate holds, 0 to 1, if known."""
 
     @classmethod
     @abstractmethod
@@ -114,12 +114,12 @@ class Evaluator(Completion):
 
     @abstractmethod
     def group(self, found: I32, count: int, scratch: Any) -> int:
-        """The first half of `evaluate`, so that it can be timed apart: found[:count] by rule; how many rules."""
+        """Does the first half of `evaluate`, so that it can be timed apart. Returns what to pass to `complete`."""
 
     @abstractmethod
     def complete(self, touched: int, allowed: U8, scratch: Any) -> int:
-        """The second half: which of the rules that `group` touched are complete, as `evaluate` gives them."""
+        """Does the second half: finds the complete ones of the rules that `group` touched, as `evaluate` does."""
 
     def notes(self) -> dict[str, object]:
-        """What `stats` should say about this evaluator; whole numbers of several segments are added up."""
+        """Returns what `stats` says about this evaluator. Whole numbers of several segments are added up."""
         return {}

@@ -37,10 +37,10 @@ make_shared_scratch = handle(
 
 @inline
 def choose_way(dag, found, first, stop):
-    """How many labels found[first:stop] have, or EVERYTHING: layers are cheaper."""
+    """Returns how many labels found[first:stop] has, or EVERYTHING if evaluating in layers is cheaper."""
     up_offsets, count = dag.up_offsets, stop - first
     room = (len(dag.kid) + len(dag.root)) // DENSE
-    # By the average first: to look at each one's labels is a part of the way from below.
+    # By the average first: counting each one's labels takes a good part of the time that the way from below does.
     labels = count * len(dag.up) // max(1, dag.conjunctions)
     if count + LABEL * labels <= 2 * room:
         labels = 0
@@ -51,13 +51,13 @@ def choose_way(dag, found, first, stop):
 
 @inline
 def in_layers(dag, found, first, stop, allowed, w, k):
-    """The rules that hold, in their order, into matched from k on; where they end."""
+    """Evaluates one event in layers. Writes its rules to `matched` from k on, ascending, and returns where they end."""
     value, matched, root = w.value, w.matched, dag.root
     all_allowed = len(allowed) == 0
     for i in range(first, stop):
         value[np.uint32(found[i])] = 1
     settle_layers(dag.groups, dag.kid, value)
-    # No branch for a rule: half of them may match.
+    # Branch-free: half of the rules may match, and a mispredicted branch costs more than a write.
     if all_allowed:
         for rule in range(len(root)):
             matched[k] = rule
@@ -73,14 +73,16 @@ def in_layers(dag, found, first, stop, allowed, w, k):
 
 @inline
 def in_layers_together(dag, found, offsets, i, many, allowed, w, words, k, ends):
-    """Events i … i+many, at most 64, as far as there is room; how many. Their rules end at ends[i+1 …]."""
+    """Evaluates the `many` (at most 64) events from i on in layers, as far as `matched` has room. Writes where the
+    rules of each one end to ends[i+1 …], and returns the number of events done.
+    """
     matched, root = w.matched, dag.root
     for e in range(many):
         bit = np.uint64(1) << np.uint64(e)
         for j in range(offsets[i + e], offsets[i + e + 1]):
             words[found[j]] |= bit
     settle_layers(dag.groups, dag.kid, words)
-    # How many rules each event has, where its rules go, and then all rules in their order to where they go.
+    # Count the rules of each event, find where they go, and then write all rules in their order.
     all_allowed = len(allowed) == 0
     place = np.zeros(65, np.int64)
     for rule in range(len(root)):
@@ -109,11 +111,11 @@ def in_layers_together(dag, found, offsets, i, many, allowed, w, words, k, ends)
 
 @inline
 def from_below(dag, found, first, stop, allowed, w, k):
-    """The rules that hold into matched from k on, in ascending order; where they end.
+    """Evaluates one event from below. Writes its rules to `matched` from k on, ascending, and returns where they end.
 
-    Labels of what has become true come first: they mark rules and put parts in a list. Then one unit is asked, a part
-    before any rule, because a part that holds has labels of its own. Unless they are few, conjunctions and rules are
-    taken in ascending order, in which all that they lead to is read in order too.
+    Labels of what has become true are followed first: they mark rules and put parts in a list. Then one unit is
+    evaluated, a part before any rule, because a part that holds has labels of its own. Unless they are few,
+    conjunctions and rules are taken in ascending order, so that all memory that they lead to is read in order too.
     """
     start, code, up_offsets, up, conjunctions = dag.start, dag.code, dag.up_offsets, dag.up, dag.conjunctions
     truth, starting, state, asked, queue, waiting = w.truth, dag.starting, w.state, w.asked, w.queue, w.waiting
@@ -294,7 +296,7 @@ def shared_batch(dag, found, offsets, events, allowed, w, words, ends):
     ends[0] = 0
     i = 0
     room = TOGETHER * (len(dag.kid) + len(dag.root)) // DENSE
-    while i < events and len(w.matched) - k > len(dag.root):  # one more: a rule is written before it is known
+    while i < events and len(w.matched) - k > len(dag.root):  # not >=: a rule is written before it is known
         many = min(64, events - i)
         count = offsets[i + many] - offsets[i]
         if many > TOGETHER and count + LABEL * (count * len(dag.up) // max(1, dag.conjunctions)) > room:

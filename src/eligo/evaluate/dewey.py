@@ -37,7 +37,7 @@ _OWN = ("code", "starts", "parts", "width", "depth")
 
 
 class Dewey(LeafEvaluator):
-    """Dewey IDs; see the top of this file."""
+    """Evaluator by Dewey IDs; see the top of this file."""
 
     name = "dewey"
     summary = "rebuilds each tree from the Dewey IDs of its satisfied leaves"
@@ -67,7 +67,7 @@ class Dewey(LeafEvaluator):
 
 
 def _packed(starts: I64, parts: I32, kept: NDArray[Any]) -> Arrays:
-    """The IDs of the kept leaves in 64 bits each, if all of them fit."""
+    """Returns the arrays of `_OWN` for the kept leaves: IDs of 64 bits each if all of them fit, or else components."""
     lengths = np.diff(starts)[kept]
     depth = int(lengths.max(initial=0))
     kept_starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
@@ -114,7 +114,9 @@ EXPLORED, LAST, RESULT, ENTERED = 0, 1, 2, 3
 
 @inline
 def complete_deweys(labels, n, found, first, stop, allowed, g, node, start):
-    """The complete ones of the touched trees, and what grouping found, ascending into matched; where they end."""
+    """Writes the complete ones of the n touched trees, and the rules that grouping found, to `matched` from `start` on,
+    ascending. Returns where they end.
+    """
     truth, touched, bits, matched = g.truth, g.touched, g.bits, g.matched
     rule, leaf_start, leaf_conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
     code, starts, parts, width = labels.code, labels.starts, labels.parts, labels.width[0]
@@ -170,7 +172,7 @@ def complete_deweys(labels, n, found, first, stop, allowed, g, node, start):
 
 @inline
 def close_nodes(node, depth, to):
-    """Give the results of the nodes above a leaf at some depth to their parents, down to those below depth `to`."""
+    """Passes the results of the nodes above a leaf at `depth` to their parents, from the deepest to those at to + 1."""
     for d in range(depth - 1, to, -1):
         if d & 1:  # an OR, below an AND
             node[d - 1, RESULT] &= node[d, RESULT]

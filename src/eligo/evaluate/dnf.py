@@ -22,7 +22,7 @@ that other.
 The bound is `Limits.terms`. So that few terms of very many predicates cannot fill the memory, every 64 predicates of
 all terms together count for a term at least. A rule past the bound is refused when it is added or, by the user's
 choice, stays a tree, whose leaves are labelled as `interval` does it. A rule that grows past it later, because another
-one makes an attribute multi-valued, stays a tree in either case: it was accepted, and nobody is there to be told.
+one makes an attribute multi-valued, stays a tree in either case: it was accepted, so it is too late for an error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MANY = 10**18  # where counting stops
 
 
 class Dnf(Interval):
-    """Terms that complete their rule alone; see the top of this file."""
+    """Evaluator of terms that complete their rule alone; see the top of this file."""
 
     name = "dnf"
     has_trees = False
@@ -128,7 +128,7 @@ class Dnf(Interval):
 
 
 def expanded_size(root: Node) -> int:
-    """How large a rule in normal form is as a DNF, in terms; the same as for its compiled tree, or somewhat more."""
+    """Returns how large a rule in normal form is as a DNF, in terms: as large as its compiled tree, or a bit larger."""
     if isinstance(root, Predicate | Constant):
         return 1
     order: list[Node] = []
@@ -157,7 +157,7 @@ def expanded_size(root: Node) -> int:
 
 
 def _nested(compiled: Compiled) -> NDArray[np.bool_]:
-    """Which rules are neither a conjunction nor an OR of conjunctions."""
+    """Returns for each rule whether it is neither a conjunction nor an OR of conjunctions."""
     length = np.diff(compiled.tree_offsets)
     root = np.zeros(compiled.rules, np.int64)
     root[length > 0] = compiled.tree[compiled.tree_offsets[:-1][length > 0]]
@@ -167,7 +167,7 @@ def _nested(compiled: Compiled) -> NDArray[np.bool_]:
 
 
 def _counted(compiled: Compiled) -> tuple[I64, NDArray[np.int32], I64, I64]:
-    """Terms below each token and the token behind it; each rule's size as a DNF, and predicates in its terms."""
+    """Returns terms below each token, the token behind it, each rule's size as a DNF, and predicates in its terms."""
     terms, after, items = count_terms(compiled.tree, compiled.tree_offsets, compiled.conjunction_offsets)
     starts = compiled.tree_offsets[:-1]
     some = np.diff(compiled.tree_offsets) > 0
@@ -183,7 +183,7 @@ def product(a, b):
 
 @kernel
 def count_terms(tree, offsets, conjunction_offsets):
-    """Terms below every token, the token behind its subtree, and for every rule the predicates in all its terms."""
+    """Returns the terms below every token, the token behind its subtree, and the predicates in all terms of a rule."""
     terms, after = np.ones(len(tree), np.int64), np.empty(len(tree), np.int32)
     items = np.zeros(len(offsets) - 1, np.int64)
     longest = 0
@@ -216,7 +216,9 @@ def count_terms(tree, offsets, conjunction_offsets):
 
 @kernel
 def expand(tree, offsets, conjunction_offsets, conjunction, terms, after, items, chosen):
-    """The chosen rules as ORs of their terms, whose conjunctions stand behind the known ones; the others unchanged."""
+    """Writes the chosen rules as ORs of their terms, whose conjunctions stand behind the known ones, and copies the
+    others. Returns the conjunctions, their offsets, the trees, and their offsets.
+    """
     rules, known = len(offsets) - 1, len(conjunction_offsets) - 1
     tokens, wanted, room, longest, widest = 0, 0, 0, 1, 1
     for r in range(rules):
@@ -271,7 +273,7 @@ def expand(tree, offsets, conjunction_offsets, conjunction, terms, after, items,
 
 @inline
 def write_term(tree, terms, after, starts, conjunction, root, number, stack, found, at):
-    """Put the predicates of a term into found[at:], ascending and each once; where they end."""
+    """Writes the predicates of term `number` to found[at:], ascending and each once. Returns where they end."""
     end = at
     stack[0, 0], stack[0, 1] = root, number
     waiting = 1
@@ -308,7 +310,9 @@ def write_term(tree, terms, after, starts, conjunction, root, number, stack, fou
 
 @inline
 def keep_terms(found, offsets, keep):
-    """Which of a rule's terms found[offsets[i]:offsets[i+1]] are neither repeated nor, among few, absorbed."""
+    """Writes to `keep` which of a rule's terms found[offsets[i]:offsets[i+1]] are not repeated and, if they are few,
+    not absorbed by another.
+    """
     count = len(offsets) - 1
     if count > FEW:
         first = first_equal_slice(found, offsets)

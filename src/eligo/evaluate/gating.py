@@ -20,14 +20,16 @@ from eligo.compile import codes
 from eligo.compile.compiled import F64, Compiled, grown, unique
 from eligo.jit import inline, kernel
 
-LEAST = 64  # rules that are worth it
-SELDOM = 4.0  # times less often than what stands there
+LEAST = 64  # fewer rules are not worth the time
+SELDOM = 4.0  # a gate holds so many times less often than a conjunction that it is carried into
 
-_RANGE, _ABSENT = 1 / 3, 0.9  # how often a range holds, and what an absent attribute satisfies, if nothing is known
+_RANGE, _ABSENT = 1 / 3, 0.9  # how often a range holds, and a predicate that absence satisfies, if nothing is known
 
 
 def gate(compiled: Compiled, least: int = LEAST, seldom: float = SELDOM) -> Compiled:
-    """Returns the same rules with gates in their trees, if they are so many."""
+    """Returns the rules with gates in their trees, or `compiled` itself if they are fewer than `least` or nothing was
+    carried. A predicate is carried into a conjunction if it holds `seldom` times less often than that.
+    """
     if compiled.rules < least or not (compiled.tree < 0).any():
         return compiled
     tree, offsets, items = push_gates(
@@ -51,7 +53,7 @@ def gate(compiled: Compiled, least: int = LEAST, seldom: float = SELDOM) -> Comp
 
 
 def gated(compiled: Compiled) -> int:
-    """How many conjunctions have a predicate that was carried into them; of sub-trees that rules share, none counts."""
+    """Returns how many conjunctions have a predicate that was carried into them, not counting shared sub-trees."""
     if not (compiled.tree < 0).any():
         return 0
     parts = compiled.tree, compiled.tree_offsets, compiled.conjunction_offsets, compiled.conjunction
@@ -59,8 +61,8 @@ def gated(compiled: Compiled) -> int:
 
 
 def guessed_chances(compiled: Compiled) -> F64:
-    """How often each predicate holds, by what rules alone tell: one value of an attribute as often as any other that
-    rules name.
+    """Returns how often each predicate holds, guessed from the rules alone: all values of an attribute that rules name
+    are taken to be equally frequent.
     """
     chances: F64 = guess_chances(
         compiled.attribute, compiled.flags, compiled.pattern, compiled.run_offsets, compiled.low_kind, compiled.low_key,
@@ -71,7 +73,7 @@ def guessed_chances(compiled: Compiled) -> F64:
 
 @inline
 def is_point(r, low_kind, low_key, low_key2, high_kind, high_key, high_key2):
-    """Whether a run is one value: a string, a moment, or one float with the integer that equals it."""
+    """Tests whether a run is one value: a string, a moment, or one float with the integer that equals it."""
     if low_kind[r] != high_kind[r]:
         return False
     if low_kind[r] == codes.NUMBER_CUT:
@@ -107,7 +109,7 @@ def guess_chances(attribute, flags, pattern, run_offsets, low_kind, low_key, low
 
 @kernel
 def push_gates(tokens, offsets, conjunction_offsets, conjunction, chance, flags, seldom):
-    """Returns the trees, and all conjunctions with those that are new behind the others."""
+    """Returns the trees with gates, and the offsets and items of all conjunctions, new ones behind the others."""
     conjunctions = len(conjunction_offsets) - 1
     made = np.zeros(len(tokens), np.int32)  # the new conjunction in the place of a token, 0 for none
     new_offsets = np.zeros(conjunctions + 65, np.int64)
@@ -177,7 +179,7 @@ def push_gates(tokens, offsets, conjunction_offsets, conjunction, chance, flags,
 
 @kernel
 def count_gated(tokens, offsets, conjunction_offsets, conjunction, predicates):
-    """How many conjunctions have a predicate of one that stands beside a tree that they are in."""
+    """Returns how many conjunctions have a predicate of a conjunction that stands beside a tree that they are in."""
     conjunctions = len(conjunction_offsets) - 1
     above = np.zeros(predicates, np.int32)  # ANDs around that have a conjunction with it among their children
     is_gated = np.zeros(conjunctions, np.uint8)
@@ -214,7 +216,7 @@ def count_gated(tokens, offsets, conjunction_offsets, conjunction, predicates):
 
 @inline
 def better_gate(c, gate, offsets, conjunction, chance, flags):
-    """The predicate that holds least often: one of a conjunction that needs a value, or the one that is given."""
+    """Returns what holds least often: `gate` (-1 for none), or a predicate of conjunction `c` that needs a value."""
     for i in range(offsets[c], offsets[c + 1]):
         p = np.int64(conjunction[i])
         if flags[p] & (codes.ABSENT_HOLDS | codes.ALL_VALUES) == 0 and (gate < 0 or chance[p] < chance[gate]):

@@ -37,7 +37,7 @@ ONE = np.uint64(1)
 
 
 class Interval(LeafEvaluator):
-    """Covers of the rule's interval; see the top of this file."""
+    """Evaluator by covers of the rule's interval; see the top of this file."""
 
     name = "interval"
     summary = "satisfied leaves must cover the rule's interval without overlap (interval IDs)"
@@ -73,13 +73,13 @@ make_interval = handle("IntervalHandle", ("leaves", "span", "half"))
 
 @inline
 def covered(cover, before, end, holds):
-    """What is covered with one more leaf: lines 5 and 6 of Algorithm 5."""
+    """Returns what is covered with one more leaf: lines 5 and 6 of Algorithm 5."""
     return cover | (cover >> before & holds & ONE) << end
 
 
 @inline
 def narrow_trees(leaf_conjunction, span, half, truth, first, size, count):
-    """A bit for each of up to 64 trees of so many leaves, which lie behind one another: is it complete?"""
+    """Returns a bit for each of up to 64 adjacent trees of `size` leaves, from leaf `first` on: is it complete?"""
     low = (ONE << half) - ONE
     complete = np.uint64(0)
     leaf = np.uint64(first)
@@ -96,7 +96,7 @@ def narrow_trees(leaf_conjunction, span, half, truth, first, size, count):
 
 @inline
 def wide_tree(leaf_conjunction, span, half, truth, reached, first, stop):
-    """1 if the tree of these leaves is complete, however many there are, else 0."""
+    """Returns 1 if the tree of the leaves from `first` to below `stop` is complete, however many they are, else 0."""
     low = (ONE << half) - ONE
     reached[: stop - first + 1] = 0
     reached[0] = 1
@@ -114,7 +114,7 @@ def wide_tree(leaf_conjunction, span, half, truth, reached, first, stop):
 
 @inline
 def complete_touched(labels, n, g, reached):
-    """Put the complete ones of the n touched trees behind what is in `matched`; where they end."""
+    """Appends the complete ones of the n touched trees to `matched`. Returns where they end."""
     truth, touched, bits, matched = g.truth, g.touched, g.bits, g.matched
     rule, leaf_start, leaf_conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
     span, half = labels.span, np.uint64(labels.half)
@@ -139,7 +139,7 @@ def complete_touched(labels, n, g, reached):
 
 @inline
 def complete_everything(labels, g, reached):
-    """Put the complete ones of all trees into `bits`."""
+    """Goes through all trees and sets the bits of the complete ones."""
     truth, bits = g.truth, g.bits
     rule, leaf_start, conjunction = labels.leaves.rule, labels.leaves.leaf_start, labels.leaves.leaf_conjunction
     stretch, span, half = labels.leaves.stretch, labels.span, np.uint64(labels.half)
@@ -148,7 +148,7 @@ def complete_everything(labels, g, reached):
         for tree in range(stretch[s], stretch[s + 1], 64):
             count = min(64, stretch[s + 1] - tree)
             first = leaf_start[tree]
-            # Written out for small trees: knowing the size, the compiler makes a third less work of them.
+            # Written out for small trees: with a constant size the compiled loop takes a third less time.
             if size == 2:
                 complete = narrow_trees(conjunction, span, half, truth, first, 2, count)
             elif size == 3:
@@ -175,7 +175,9 @@ def complete_everything(labels, g, reached):
 
 @inline
 def complete_intervals(labels, n, found, first, stop, allowed, g, reached, start):
-    """The complete ones of the touched trees, and what grouping found, ascending into matched; where they end."""
+    """Writes the complete ones of the n touched trees, and the rules that grouping found, to `matched` from `start` on,
+    ascending. Returns where they end.
+    """
     k = g.counts[0]
     if n == EVERYTHING:
         complete_everything(labels, g, reached)

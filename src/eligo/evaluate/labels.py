@@ -17,7 +17,7 @@ from eligo.jit import kernel
 
 @kernel
 def label_intervals(tree, offsets):
-    """LABEL (§4.2, Algorithm 4) for all rules: begin and end of every tree token, and every rule's leaf count.
+    """Returns begin and end of every tree token, and every rule's leaf count: LABEL (§4.2, Algorithm 4) for all rules.
 
     The recursion is a loop over the prefix order. M is the rule's own leaf count.
     """
@@ -72,7 +72,7 @@ def label_intervals(tree, offsets):
 
 @kernel
 def dewey_components(tree, offsets):
-    """Dewey IDs (§3.1) of all leaves: for leaf i the components parts[starts[i] … starts[i+1]], from the root down.
+    """Returns the Dewey IDs (§3.1) of all leaves: leaf i has parts[starts[i] … starts[i+1]], from the root down.
 
     A component is 2 * child number, + 1 where the child is the last one of an AND (the paper's *); children of ORs have
     no mark. Nodes at even depths are ANDs, at odd depths ORs, as in the paper. Where a tree does not alternate so, a

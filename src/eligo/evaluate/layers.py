@@ -6,8 +6,8 @@
     root[n]    the place of rule n
 
 Groups stand in ascending order of height, so that every child's value is known when it is read. Nodes of one group take
-the same steps, so nothing has to be foretold; their first children lie side by side, then their second ones, so that
-every step is one plain loop. Places are unsigned: a signed index costs a test for being negative.
+the same steps, so that no branch can be mispredicted; their first children lie side by side, then their second ones, so
+that every step is one plain loop. Places are unsigned: a signed index costs a test for being negative.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KIND, SIZE, COUNT, FIRST, KIDS = 0, 1, 2, 3, 4
 
 
 def build_layers(code: I32, start: I32, parts: int, conjunctions: int) -> tuple[I64, U32, U32]:
-    """`groups`, `kid` and `root` of programs.py's units."""
+    """Returns `groups`, `kid` and `root` for the units of programs.py."""
     token, height, size, kind = measure_nodes(code, start, conjunctions)
     order = np.lexsort((size, kind, height))
     key = np.stack((height[order], kind[order].astype(np.int32), size[order]))
@@ -54,7 +54,7 @@ def _before(sizes: NDArray[np.int64]) -> I64:
 
 @kernel
 def measure_nodes(code, start, conjunctions):
-    """Of every node: where it stands in the code, its height, its number of children, its kind."""
+    """Returns for every node where it stands in the code, its height, its number of children, and its kind."""
     nodes = 0
     for token in code:
         nodes += token < 0
@@ -82,7 +82,7 @@ def measure_nodes(code, start, conjunctions):
 
 @kernel
 def wire_nodes(code, start, parts, conjunctions, place, first_kid, stride, kid, never):
-    """Fill `kid`; the places of all rules."""
+    """Fills `kid`. Returns the places of all rules; that of a rule without a tree is `never`."""
     after = np.zeros(len(code), np.int32)
     rules = len(start) - 1 - parts
     root = np.empty(rules, np.uint32)
@@ -107,7 +107,7 @@ def wire_nodes(code, start, parts, conjunctions, place, first_kid, stride, kid, 
 
 @inline
 def settle_layers(groups, kid, value):
-    """Set the values of all nodes from those of the conjunctions; of up to four children in one go."""
+    """Sets the values of all nodes from those of the conjunctions, reading up to four children at once."""
     for g in range(len(groups)):
         size, count = groups[g, SIZE], np.uint64(groups[g, COUNT])
         at, a = np.uint64(groups[g, FIRST]), np.uint64(groups[g, KIDS])

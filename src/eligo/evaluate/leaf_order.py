@@ -11,7 +11,9 @@ BEGINS, ALONE, FLAT, SOLE = 0, 1, 2, 3  # kinds of labels, as drawn in leaves.py
 
 @kernel
 def order_trees(tree, offsets, begin, end, span):
-    """The rules that are trees by their leaf counts; where each one's leaves start, and the trees of each count."""
+    """Returns the rules that are trees, in the order of their leaf counts, where each one's leaves start, and where the
+    trees of each leaf count start.
+    """
     rules = len(offsets) - 1
     is_tree = np.zeros(rules, np.bool_)
     widest = 0
@@ -46,7 +48,9 @@ def order_trees(tree, offsets, begin, end, span):
 
 @kernel
 def order_leaves(tree, offsets, begin, rule, leaf_start, by_begin):
-    """The token of each leaf of some rules, whose leaves start there."""
+    """Returns the token of each leaf of some rules, whose leaves start at `leaf_start`: in the order of their begins
+    or, without `by_begin`, of the tree.
+    """
     token, widest = np.empty(leaf_start[-1], np.int32), 0
     for i in range(len(rule)):
         widest = max(widest, leaf_start[i + 1] - leaf_start[i])
@@ -69,7 +73,9 @@ def order_leaves(tree, offsets, begin, rule, leaf_start, by_begin):
 
 @kernel
 def write_labels(tree, offsets, conjunctions, begin, end, span, rule):
-    """The labels of each conjunction; a bit for those that have some, and for those that have FLAT or SOLE ones."""
+    """Returns the labels of each conjunction, as offsets and labels, and two sets of bits: the conjunctions that have
+    labels, and those that have FLAT or SOLE ones.
+    """
     number = np.full(len(offsets) - 1, -1, np.int32)  # of each rule that is a tree, among the trees
     for i in range(len(rule)):
         number[rule[i]] = i

@@ -19,15 +19,15 @@
 Invariant: between events all bits are 0.
 
 Every cover of a rule's interval begins at 1. So a rule none of whose satisfied leaves begins there is never looked at,
-and the other leaves have no labels: those of a rule that is looked at are asked for in `truth`, which is small enough
-for a near cache. To set something in the rule for every satisfied leaf would be an access to far memory each time.
+and the other leaves have no labels: those of a rule that is looked at are read from `truth`, which is small enough for
+a near cache. Marking the rule for every satisfied leaf would be an access to far memory each time.
 
-What is met at random is put in order by its bits before it is followed, unless it is little: conjunctions before their
-labels are read, trees before their leaves are. Memory is then read in one direction, and as many trees after one
-another have equally many leaves, the processor foresees where each one ends; a wrong guess costs as much as ten leaves.
+Unless they are few, conjunctions are sorted by bitmap before their labels are read, and trees before their leaves are.
+Memory is then read in one direction, and as many trees after one another have equally many leaves, the processor can
+predict where each one ends; a misprediction costs as much as ten leaves.
 
-Where many conjunctions are satisfied, labels are left aside, and all trees are gone through: to read every leaf is
-cheaper than to find out which ones need not be read.
+Where many conjunctions are satisfied, labels are not used, and all trees are gone through: reading every leaf is faster
+than finding out which ones need not be read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from eligo.jit import handle, inline, kernel, named_kernel, trailing_zeros
 
 # Measured on 100,000 rules of 1 to 4 levels, 0.1% to 30% of their conjunctions satisfied.
 DENSE = 10  # more than every tenth conjunction satisfied: go through all trees
-TOUCH = 10  # the same where many trees are touched: to come to one costs as much as so many leaves
+TOUCH = 10  # the same where many trees are touched: finding one costs as much as reading so many leaves
 ORDERED = 100  # more than every hundredth conjunction satisfied, or tree touched: put them in order
 EVERYTHING = -1
 
@@ -73,7 +73,7 @@ class Leaves:
 
     @property
     def widest(self) -> int:
-        """Leaves of the largest tree."""
+        """Number of leaves of the largest tree."""
         return int(self.leaf_start[-1] - self.leaf_start[-2]) if len(self.rule) else 0
 
 
@@ -81,7 +81,9 @@ LEAVES = tuple(field.name for field in fields(Leaves))
 
 
 def build_leaves(compiled: Compiled, by_begin: bool) -> tuple[Leaves, I32, I32, I32]:
-    """The leaves of trees, ordered by where their intervals begin or else as they stand; their tokens, begins, ends."""
+    """Returns the leaves of trees, ordered by where their intervals begin or else as they stand, and their tokens,
+    begins and ends. Raises a `LimitError` if there are too many.
+    """
     if compiled.rules >= 1 << 30 or len(compiled.tree) >= 1 << 31:
         raise LimitError(
             f"{compiled.rules:,} rules of {len(compiled.tree):,} leaves and nodes in a segment: an evaluator has room "
@@ -98,7 +100,7 @@ def build_leaves(compiled: Compiled, by_begin: bool) -> tuple[Leaves, I32, I32, 
 
 
 class GroupScratch(EvaluatorScratch):
-    """Bits and lists for one evaluation at a time, and an array that the evaluator needs besides."""
+    """Bits and lists for one evaluation at a time, and `own`, an array that the evaluator needs besides."""
 
     def __init__(self, leaves: Leaves, rules: int, own: NDArray[Any]) -> None:
         super().__init__(rules)
@@ -107,7 +109,9 @@ class GroupScratch(EvaluatorScratch):
         conjunctions, trees = len(leaves.label_offsets) - 1, len(leaves.rule)
         self.group = make_group(
             np.zeros(len(leaves.labelled), np.uint64),
-            np.zeros(conjunctions // DENSE if trees else conjunctions, np.int32),  # of more, all trees are gone through
+            np.zeros(
+                conjunctions // DENSE if trees else conjunctions, np.int32
+            ),  # with more, all trees are gone through
             np.zeros(trees // 64 + 1, np.uint64),
             np.zeros(trees + 1, np.int32),  # one more: a tree is written before it is known to be new
             np.zeros((rules + 63) // 64, np.uint64),
@@ -117,7 +121,7 @@ class GroupScratch(EvaluatorScratch):
 
 
 class LeafEvaluator(Evaluator):
-    """An evaluator over labels; `completing` makes its two kernels. Its `handle` begins with the field `leaves`."""
+    """Base of evaluators over labels. `completing` makes its two kernels; its `handle` begins with `leaves`."""
 
     complete_one: ClassVar[Any]
     complete_batch: ClassVar[Any]
@@ -146,8 +150,8 @@ class LeafEvaluator(Evaluator):
 def completing(complete: Any) -> tuple[Any, Any]:
     """Returns the kernels that complete the trees of one event, and of many, given a function for one.
 
-    complete(labels, touched, found, first, stop, allowed, g, own, start) puts the complete ones of the touched trees,
-    and what grouping found, ascending into g.matched from `start` on, and returns where they end.
+    complete(labels, touched, found, first, stop, allowed, g, own, start) writes the complete ones of the touched trees,
+    and the rules that grouping found, to g.matched from `start` on, ascending, and returns where they end.
     """
 
     def complete_one(labels, touched, found, count, allowed, g, own):
@@ -157,7 +161,7 @@ def completing(complete: Any) -> tuple[Any, Any]:
         k = 0
         ends[0] = 0
         i = 0
-        while i < events and len(g.matched) - k > 64 * len(g.bits):  # one more: a rule is written before it is known
+        while i < events and len(g.matched) - k > 64 * len(g.bits):  # not >=: a rule is written before it is known
             first, stop = offsets[i], offsets[i + 1]
             touched = group_leaves(labels.leaves, found, first, stop, g, k)
             k = complete(labels, touched, found, first, stop, allowed, g, own, k)
@@ -179,10 +183,11 @@ make_group = handle("Group", ("truth", "ordered", "seen", "touched", "bits", "ma
 
 @inline
 def group_leaves(leaves, found, first, stop, g, start):
-    """How many trees does found[first:stop] touch? Or EVERYTHING. Unless it is none, `truth` is set.
+    """Finds the trees that found[first:stop] touches. Returns their number, or EVERYTHING; unless it is 0, sets
+    `truth`.
 
-    Rules that a conjunction completes alone are found on the way: with EVERYTHING in `bits`, unless they are trees,
-    else in `matched` from `start` on, and in `bits` if another conjunction may complete them too.
+    Rules that a conjunction completes alone are found on the way. With EVERYTHING those that are no trees are in
+    `bits`; otherwise all are in `matched` from `start` on, and in `bits` if another conjunction may complete them too.
     """
     conjunctions, trees = len(leaves.label_offsets) - 1, len(leaves.rule)
     truth, ordered = g.truth, g.ordered
@@ -219,7 +224,7 @@ def clear_truth(truth, found, first, stop):
 
 @inline
 def put_in_order(truth, labelled, ordered):
-    """Write the satisfied conjunctions that have labels, ascending; how many they are."""
+    """Writes the satisfied conjunctions that have labels to `ordered`, ascending. Returns their number."""
     k = 0
     for word in range(len(truth)):
         left = truth[word] & labelled[word]
@@ -232,7 +237,7 @@ def put_in_order(truth, labelled, ordered):
 
 @inline
 def touch_trees(leaves, found, first, stop, g, start):
-    """Follow the labels of found[first:stop]; with EVERYTHING they led too far, and it is as if none was followed."""
+    """Follows the labels of found[first:stop]. Returns how many trees they touch, or EVERYTHING and sets no bits."""
     # Arrays are taken out of their handles before the loops: reading a handle's field counts a reference each time.
     label_offsets, label, trees = leaves.label_offsets, leaves.label, len(leaves.rule)
     seen, touched, bits, matched = g.seen, g.touched, g.bits, g.matched
@@ -272,7 +277,7 @@ def touch_trees(leaves, found, first, stop, g, start):
 
 @inline
 def complete_flat(leaves, g):
-    """Put the rules that are no trees and that the truth completes into `bits`."""
+    """Sets the bits of the rules that are no trees and that a satisfied conjunction completes."""
     label_offsets, label, alone, truth, bits = leaves.label_offsets, leaves.label, leaves.alone, g.truth, g.bits
     for word in range(len(truth)):
         left = truth[word] & alone[word]
@@ -293,9 +298,10 @@ def group_one(leaves, found, count, g):
 
 @inline
 def finish(touched, found, first, stop, g, start, k, allowed):
-    """Leave out what is not allowed and put all in order, into `matched` from `start` on; where it ends.
+    """Writes the rules that are allowed to `matched` from `start` on, ascending, and clears all bits. Returns their
+    end.
 
-    The rules are matched[start:k] or, if everything was gone through, in `bits`. All bits are set back.
+    They are taken from matched[start:k] or, with EVERYTHING, from `bits`.
     """
     truth, bits, matched = g.truth, g.bits, g.matched
     if touched == EVERYTHING:
@@ -319,7 +325,7 @@ def finish(touched, found, first, stop, g, start, k, allowed):
 
 @inline
 def in_order(matched, start, stop, bits):
-    """Sort matched[start:stop], all different: few by insertion, many by a bit for each rule."""
+    """Sorts matched[start:stop], all different: few by insertion, many by a bit for each rule, others by comparing."""
     if stop - start <= 32:
         for i in range(start + 1, stop):
             value = matched[i]
@@ -338,7 +344,7 @@ def in_order(matched, start, stop, bits):
 
 @inline
 def take_bits(matched, start, bits):
-    """Write the numbers of the bits that are set into `matched` from `start` on, and set them back; where they end."""
+    """Writes the numbers of the bits that are set to `matched` from `start` on, and clears them. Returns their end."""
     k = start
     for word in range(len(bits)):
         left = bits[word]

@@ -8,7 +8,7 @@
 
 A unit can only be true if one of its starters is. The starters of an AND are those of one child, the one that holds
 least often; of an OR those of all children; a conjunction or a part starts itself. A part that starts nothing is not
-noticed when it becomes true, so nothing starts it either: it is asked when somebody needs it.
+noticed when it becomes true, so nothing starts it either: it is asked when a unit that names it is.
 
 Children of an AND are asked in the order in which they are likely to fail, of an OR likely to hold. In a rule, the
 child that starts it comes last: it holds already.
@@ -25,7 +25,7 @@ COMPLETES = 1  # the starter alone makes the unit true
 
 @kernel
 def chances(offsets, items, likelihood):
-    """How often each conjunction holds, were its predicates independent."""
+    """Returns how often each conjunction holds if its predicates are independent."""
     chance = np.ones(len(offsets) - 1, np.float64)
     for c in range(len(chance)):
         for i in range(offsets[c], offsets[c + 1]):
@@ -35,7 +35,7 @@ def chances(offsets, items, likelihood):
 
 @inline
 def sort_by(keys, ids, count):
-    """Sort ids[:count] by their keys, ascending."""
+    """Sorts ids[:count] by their keys, ascending."""
     if count > 32:
         order = np.argsort(keys[ids[:count]])
         sorted_ids = ids[:count][order]
@@ -53,7 +53,7 @@ def sort_by(keys, ids, count):
 
 @kernel
 def write_programs(tree, tree_offsets, part, part_offsets, chance):
-    """Parts and rules as units, their children in the order of asking; `start` and `code`."""
+    """Returns parts and rules as units, with their children in the order of asking: `start` and `code`."""
     parts, rules, conjunctions = len(part_offsets) - 1, len(tree_offsets) - 1, len(chance)
     longest = 1
     for offsets in (tree_offsets, part_offsets):
@@ -131,7 +131,7 @@ def write_programs(tree, tree_offsets, part, part_offsets, chance):
 
 @kernel
 def find_starters(code, start, parts, conjunctions):
-    """`up_offsets` and `up`, from programs whose ANDs have their starting child last in rules and first in parts."""
+    """Returns `up_offsets` and `up`. ANDs of these programs have their starting child last in rules, first in parts."""
     units = len(start) - 1
     longest = 1
     for u in range(units):
@@ -188,7 +188,9 @@ def find_starters(code, start, parts, conjunctions):
 
 @kernel
 def measure_units(code, start, parts, conjunctions):
-    """How many nodes and parts can be under way at once when a unit is asked; leaves that rules have, written out."""
+    """Returns how many nodes and parts can be under way at once when a unit is asked, and how many leaves all rules
+    have if their parts are written out.
+    """
     facts = np.array([1, 0], np.int64)
     height, after = np.zeros(len(code) + 1, np.int32), np.zeros(len(code) + 1, np.int32)
     leaves = np.zeros(parts, np.int64)

@@ -20,8 +20,8 @@ EVALUATORS: Registry[Evaluator] = Registry(
 
 
 def choose(name: str, *, in_place: bool = False) -> type[Evaluator]:
-    """The evaluator of that name. `auto` is `shared`, which takes fewest steps for rules that have trees; where rules
-    change in place it is `interval`, which can.
+    """Returns the evaluator of that name. `auto` is `shared`, which takes fewest steps for rules that have trees; where
+    rules change in place it is `interval`, which can. Raises an `OptionError` if the name is unknown.
     """
     if name == "auto":
         name = "interval" if in_place else "shared"

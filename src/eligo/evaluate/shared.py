@@ -41,7 +41,7 @@ from eligo.evaluate.sharing import share
 from eligo.forking import cached_property
 from eligo.jit import entry
 
-_ROOM = 1 << 21  # matches of a batch that are kept until somebody takes them
+_ROOM = 1 << 21  # matches of a batch that are kept until the caller takes them
 _MOST = 1 << 30  # units that a label has room for
 
 
@@ -70,12 +70,12 @@ class SharedScratch(EvaluatorScratch):
 
     @cached_property
     def words(self) -> NDArray[np.uint64]:
-        """Room for 64 events in layers; only batches need it."""
+        """Room for 64 events in layers, made at its first use: only batches need it."""
         return np.zeros(self._places, np.uint64)
 
 
 class Shared(Evaluator):
-    """One DAG; see the top of this file."""
+    """Evaluator over one DAG; see the top of this file."""
 
     name = "shared"
     by_likelihood = True

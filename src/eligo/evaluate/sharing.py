@@ -23,7 +23,7 @@ from eligo.jit import inline, kernel
 
 
 def share(compiled: Compiled) -> Compiled:
-    """The same rules with everything that they share as parts. What was shared before may come in again."""
+    """Returns the same rules with everything that they share as parts. They may have parts already."""
     conjunctions = compiled.conjunctions
     kind, kid_offsets, kids, root = find_nodes(
         compiled.tree, compiled.tree_offsets, compiled.part, compiled.part_offsets, conjunctions
@@ -43,7 +43,7 @@ def share(compiled: Compiled) -> Compiled:
 
 @inline
 def sort_ids(ids, count):
-    """Sort ids[:count] and leave out repetitions; how many are left."""
+    """Sorts ids[:count] and removes repetitions. Returns how many are left."""
     if count > 32:
         ids[:count].sort()
     else:
@@ -64,7 +64,7 @@ def sort_ids(ids, count):
 
 @inline
 def node_of(which, ids, count, kind, kid_offsets, kids, nodes, slots):
-    """The number of the node with these children, made as number `nodes` if there is none yet."""
+    """Returns the number of the node with these children. Adds it as number `nodes` if there is none yet."""
     mask = np.uint64(len(slots) - 1)
     h = np.uint64(which + 1)
     for i in range(count):
@@ -102,7 +102,7 @@ def slots_for(count):
 
 @kernel
 def find_nodes(tree, tree_offsets, part, part_offsets, conjunctions):
-    """All nodes, and the id of every rule's root (-1: never true)."""
+    """Returns all nodes, and the id of every rule's root, -1 for a rule that is never true."""
     parts, rules = len(part_offsets) - 1, len(tree_offsets) - 1
     most, longest = 0, 1
     for tokens in (tree, part):
@@ -151,7 +151,7 @@ def find_nodes(tree, tree_offsets, part, part_offsets, conjunctions):
 
 @kernel
 def put_together(kind, kid_offsets, kids, root, conjunctions):
-    """The same nodes, with children that have the same parents of one kind as one node.
+    """Returns the nodes and roots after replacing children that have the same parents of one kind by one node.
 
     A set of parents is told by its size and a sum of hashes. Two sets that look alike by chance would only make a node
     that saves nothing: an AND of some of an AND's children is never wrong.
@@ -227,7 +227,9 @@ def put_together(kind, kid_offsets, kids, root, conjunctions):
 
 @kernel
 def write_trees(kind, kid_offsets, kids, root, conjunctions):
-    """The nodes as trees in prefix order: one for each rule, and one for each node with several uses."""
+    """Writes the nodes as trees in prefix order: one for each rule, and a part for each node with several uses. Returns
+    the trees, their offsets, the parts, and their offsets.
+    """
     nodes, rules = len(kind), len(root)
     uses = np.zeros(conjunctions + nodes, np.int32)
     for i in kids:

@@ -30,7 +30,7 @@ class StraightScratch(EvaluatorScratch):
 
 
 class Straight(Evaluator):
-    """Conjunctions straight to rules; see the top of this file."""
+    """Evaluator from conjunctions straight to rules; see the top of this file."""
 
     name = "straight"
     summary = "rules that are one conjunction each"
@@ -40,7 +40,7 @@ class Straight(Evaluator):
 
     @classmethod
     def takes(cls, compiled: Compiled) -> bool:
-        """Whether no rule is more than a conjunction."""
+        """Tests whether every rule is one conjunction, or is never true."""
         tokens = compiled.tree
         return bool((tokens >= 0).all() and (tokens < max(1, compiled.conjunctions)).all())
 
@@ -83,7 +83,7 @@ make_straight_scratch = handle("StraightScratchHandle", ("matched", "bits", "hig
 
 @kernel
 def straight_batch(rule_offsets, rules, found, offsets, events, allowed, w, ends):
-    """Puts the rules of each event, ascending, into `matched`, as far as there is room; how many events were done."""
+    """Writes the rules of each event to `matched`, ascending, as far as there is room. Returns how many events fit."""
     matched, bits, high = w.matched, w.bits, w.high
     k = 0
     ends[0] = 0
@@ -104,9 +104,7 @@ def straight_batch(rule_offsets, rules, found, offsets, events, allowed, w, ends
 
 @inline
 def take_marked(bits, high, allowed, matched, k):
-    """Writes the rules that are marked, and allowed, into `matched` from k on, ascending, and unmarks them; where they
-    end.
-    """
+    """Writes the marked rules that are allowed to `matched` from k on, ascending, and unmarks all. Returns the end."""
     all_allowed, one = len(allowed) == 0, np.uint64(1)
     for some in range(len(high)):
         words = high[some]

@@ -37,7 +37,7 @@ class TreeScratch(EvaluatorScratch):
 
 
 class TreeEvaluator(Evaluator):
-    """Trees walked from the top; see the top of this file."""
+    """Evaluator that walks trees from the top; see the top of this file."""
 
     everything: ClassVar[bool]
 
@@ -91,7 +91,7 @@ class ScanTrees(TreeEvaluator):
 
 @kernel
 def subtree_ends(tree, offsets):
-    """For every token where its subtree ends; and the depth of the deepest tree."""
+    """Returns for every token where its subtree ends, and the depth of the deepest tree."""
     after = np.empty(len(tree), np.int32)
     for r in range(len(offsets) - 1):
         for t in range(offsets[r + 1] - 1, offsets[r] - 1, -1):
@@ -118,7 +118,7 @@ def subtree_ends(tree, offsets):
 
 @kernel
 def rules_of(tree, offsets, conjunctions):
-    """The rules that name each conjunction, each once."""
+    """Returns the rules that name each conjunction, each once: offsets by conjunction, and rules."""
     rule_offsets = np.zeros(conjunctions + 1, np.int32)
     rule = np.empty(0, np.int32)
     filled = rule_offsets
@@ -152,7 +152,7 @@ make_tree_scratch = handle("TreeScratchHandle", ("truth", "seen", "touched", "st
 
 @inline
 def touch_rules(trees, found, first, stop, w):
-    """Set the truth of found[first:stop]; how many rules are to be walked."""
+    """Sets the truth of found[first:stop] and lists the rules to be walked in `touched`. Returns their number."""
     truth, seen, touched, rule_offsets, rule = w.truth, w.seen, w.touched, trees.rule_offsets, trees.rule
     everything = trees.everything
     n = 0
@@ -170,7 +170,7 @@ def touch_rules(trees, found, first, stop, w):
 
 @inline
 def walk_trees(trees, n, allowed, w, start):
-    """The touched rules whose trees hold, ascending into matched from `start` on; where they end."""
+    """Writes the touched rules whose trees hold to `matched` from `start` on, ascending. Returns where they end."""
     tree, tree_offsets, after = trees.tree, trees.tree_offsets, trees.after
     truth, seen, touched, stack, matched = w.truth, w.seen, w.touched, w.stack, w.matched
     everything = trees.everything

@@ -5,8 +5,8 @@ native.py     Numba's inside: from a kernel to an object file, and from an objec
 archive.py    many kernels in one file, as a wheel brings them along
 store.py      where kernels are kept: the archive of the package, and the cache of the user
 finding.py    from a call to its machine code: found, or compiled
-progress.py   what a person is told while kernels are compiled
-plain.py      for a Numba whose inside nobody here has seen: its own compiler and cache
+progress.py   what users see while kernels are compiled
+plain.py      for a Numba whose inside is not known here: its own compiler and cache
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SEEN = (0, 60), (0, 69)  # versions of Numba whose inside is known, the last one
 
 
 def compiled(function: Callable[..., Any], nogil: bool = True) -> Any:
-    """A function that is compiled at its first call, for each combination of argument types. `nogil`: a call of it from
-    Python lets other threads run.
+    """Returns a function that is compiled at its first call, for each combination of argument types. With `nogil`, a
+    call of it from Python lets other threads run.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function

@@ -46,7 +46,7 @@ class Archive:
         return len(self._places)
 
     def get(self, key: str) -> bytes | None:
-        """The packed kernel under a key."""
+        """Returns the packed kernel under a key, or None. Raises an `ArchiveError` if the file is cut short."""
         place = self._places.get(key)
         if place is None:
             return None
@@ -57,7 +57,7 @@ class Archive:
 
 
 def write_archive(path: Path, kernels: Mapping[str, bytes]) -> None:
-    """Make the file; the same kernels always give the same bytes."""
+    """Writes the file of these kernels, by their keys. The same kernels always give the same bytes."""
     at = len(_MAGIC) + _HEAD.size + len(kernels) * _ROW.size
     rows = []
     for key in sorted(kernels):

@@ -27,19 +27,19 @@ def _versions() -> str:
 
 @cache
 def archive_name() -> str:
-    """The archive of the package that would be for this Python and this processor."""
+    """Returns the name of the package's archive for this Python and this processor, which may not exist."""
     return f"{sys.implementation.cache_tag}-{native.target()[0]}"
 
 
 def key_of(kernel: native.Kernel, args: tuple[Any, ...]) -> str:
-    """What the machine code of a kernel is kept under."""
+    """Returns the key under which the machine code of a kernel, for arguments of these types, is kept."""
     digest = hashlib.blake2b(meaning(cast(FunctionType, kernel.py_func)), digest_size=16)
     digest.update(f"{args} {_versions()}{'' if kernel.nogil else ' holding'}".encode())
     return digest.hexdigest()
 
 
 def entry_point(kernel: native.Kernel, args: tuple[Any, ...]) -> Any:
-    """What Python calls for arguments of these types."""
+    """Returns what Python calls for arguments of these types, found or else compiled."""
     with uninterrupted():  # Numba and LLVM free things twice if Ctrl-C comes while they make an object
         key = key_of(kernel, args)
         used.add(key)

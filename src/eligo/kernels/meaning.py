@@ -20,7 +20,7 @@ _known: dict[FunctionType, bytes] = {}
 
 
 def meaning(function: FunctionType) -> bytes:
-    """A digest of what a function computes."""
+    """Returns a digest of what a function computes."""
     found = _known.get(function)
     if found is None:
         digest = hashlib.blake2b(digest_size=16)
@@ -32,7 +32,7 @@ def meaning(function: FunctionType) -> bytes:
 
 
 def _parts(function: FunctionType) -> Iterator[bytes]:
-    """Its own code and what its globals, closure and defaults stand for; functions that it calls, and what they do."""
+    """Yields a function's code, what its globals, closure and defaults stand for, and the same of all that it calls."""
     waiting, seen = [function], {function}
 
     def called(other: FunctionType) -> bytes:
@@ -78,13 +78,15 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _goes_by_name(module: str) -> bool:
-    """Whether a module is of Python, NumPy or Numba, whose versions are part of a key; of others the content counts."""
+    """Tests whether the name of a module is enough: Python's, NumPy's and Numba's versions are part of a key."""
     top = module.partition(".")[0]
     return top in sys.stdlib_module_names or top in ("numpy", "numba", "llvmlite")
 
 
 def _value(value: Any, names: list[str], called: Callable[[FunctionType], bytes]) -> bytes:
-    """What a global stands for. Of a module, whatever is named of it, unless it goes by its name."""
+    """Returns what a global stands for. Of a module that is whatever `names` has of it, unless the module goes by its
+    name. Raises a TypeError for anything that has no known meaning.
+    """
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}".encode()
     if isinstance(value, tuple):

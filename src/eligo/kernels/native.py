@@ -1,7 +1,7 @@
 """Numba's inside: all that this project uses of it beyond what Numba documents.
 
 Numba compiles a function that Python calls into a library of its own: wrappers, the function, and a copy of all that it
-calls, optimised; and each of those functions once more for itself, with machine code that nobody runs. Here instead
+calls, optimised; and each of those functions once more for itself, with machine code that never runs. Here instead
 
     a body     is the LLVM form of one function, not optimised, without machine code
     an entry   is what Python calls: a wrapper, a body and all bodies below it, linked, optimised once, an object file
@@ -52,7 +52,9 @@ class Entry:
 
 @cache
 def target() -> tuple[str, str]:
-    """The kind of processor that code is made for, and features beyond; for a strange one, it and no other."""
+    """Returns the kind of processor that code is made for, and features beyond it. If this processor is of no known
+    kind, code is made for it alone.
+    """
     if config.CPU_NAME or config.CPU_FEATURES:
         return str(config.CPU_NAME or llvm.get_host_cpu_name()), str(config.CPU_FEATURES or "")
     if llvm.get_process_triple().startswith("x86_64"):
@@ -80,7 +82,7 @@ class Body(JITCodeLibrary):
         self._finalized = True
 
     def below(self) -> list[Any]:
-        """The library and all that it needs, each once."""
+        """Returns the library and all that it needs, each once."""
         found: dict[Any, None] = {self: None}
         waiting: list[Any] = [self]
         while waiting:
@@ -92,7 +94,7 @@ class Body(JITCodeLibrary):
         return list(found)
 
     def module(self) -> Any:
-        """The function alone, for linking: it may be there already, and goes if nobody calls it."""
+        """Returns the function alone, for linking: others may define it as well, and unused it is dropped."""
         if self._shared_module is None:
             for function in self._final_module.functions:
                 if not function.is_declaration and function.linkage == llvm.Linkage.external:
@@ -101,7 +103,7 @@ class Body(JITCodeLibrary):
         return self._shared_module
 
     def _get_module_for_linking(self) -> Any:
-        """For code of others, which knows of no bodies: all that is needed in one."""
+        """Returns all that is needed in one module, for Numba's own libraries, which know no bodies."""
         whole = self.module().clone()
         for library in self.below()[1:]:
             whole.link_in(_module_of(library), preserve=True)
@@ -137,7 +139,7 @@ class Linked(Body):
 
 
 class _Codegen(JITCPUCodegen):
-    """An engine of our own: its processor is the target, and its symbols are nobody else's."""
+    """A code generator of our own: its processor is the target, and no other code sees its symbols."""
 
     _library_class = Linked
 
@@ -154,7 +156,7 @@ def _codegen() -> Any:
 
 
 def _never() -> int:
-    """The address of a function that may be called like any of CPython's, and fails."""
+    """Returns the address of a function that may be called like any of CPython's, and fails."""
     address = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
     assert address is not None
     return address
@@ -162,13 +164,15 @@ def _never() -> int:
 
 @contextmanager
 def _bodies_only() -> Iterator[None]:
-    """Within, Numba makes bodies of whatever it compiles. The lock of its compiler is held, so nobody else sees it."""
+    """Makes Numba compile everything to bodies within the block. Numba's compiler lock must be held, so that no other
+    thread compiles meanwhile.
+    """
     context = cpu_target.target_context
     codegen = context.codegen()
     before = codegen.__dict__.get("_library_class")
 
     def executable(library: Any, description: Any, environment: Any) -> Any:
-        # A key by which bodies find each other; nobody calls it.
+        # A key by which bodies find each other; it is never called.
         return _dynfunc.make_function(
             description.lookup_module(), description.qualname.split(".")[-1], "", _never(), environment, (library,)
         )
@@ -194,8 +198,8 @@ _calls: dict[tuple[Any, ...], Any] = {}
 
 
 def _remembered_call(function: Any, context: Any, args: Any, kws: Any) -> Any:
-    """The signature of a call of an operator or of a function that Numba knows. Numba tries all that it knows of `+`
-    each time that it meets one, which is a third of what compiling takes; the answer is the same each time.
+    """Returns the signature of a call of an operator or of a function that Numba knows. Numba tries all that it knows
+    of `+` each time that it meets one, which is a third of what compiling takes; the answer is the same each time.
     """
     key = function, context, tuple(args), *kws.items()
     found = _calls.get(key)
@@ -208,8 +212,8 @@ _whole_run = postproc.PostProcessor.run
 
 
 def _brief_run(self: Any, emit_dels: bool = False, **options: Any) -> None:
-    """What follows each pass over a function, but for the variables that live at the start of each block: nobody asks
-    for them, unless it is a generator.
+    """Does what follows each pass over a function, except finding the variables that live at the start of each block:
+    only generators need them.
     """
     function = self.func_ir
     if function.is_generator:
@@ -236,7 +240,7 @@ class Kernel(CPUDispatcher):
     # -- called by kernels
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """One version for all whole numbers: Numba would make one for each literal, and one for a variable."""
+        """Returns one version for all whole numbers: Numba would make one for each literal, and one for a variable."""
         plain: Callable[[Any], Any] = types.unliteral
         given, named = tuple(map(plain, args)), {name: plain(kind) for name, kind in kws.items()}
         signature, folded = self._compiler.fold_argument_types(given, named)
@@ -253,7 +257,7 @@ class Kernel(CPUDispatcher):
         return self._bodies[tuple(signature)].entry_point
 
     def body(self, args: tuple[Any, ...]) -> Any:
-        """The compiled body for these types."""
+        """Returns the body for these types, which is compiled the first time."""
         if args not in self._bodies:
             with global_compiler_lock, _bodies_only(), self._compiling_counter:
                 self._compiler.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -274,9 +278,9 @@ class Kernel(CPUDispatcher):
 
 @global_compiler_lock
 def make_entry(kernel: Kernel, args: tuple[Any, ...], symbol: str) -> Entry:
-    """Compile what Python calls with arguments of these types."""
+    """Compiles what Python calls with arguments of these types. Raises a RuntimeError if it depends on this process."""
     body = kernel.body(args)
-    context = body.target_context  # one that counts references, or an array that is returned would be nobody's
+    context = body.target_context  # one that counts references: without them an array that is returned would be freed
     library = _codegen().create_library(kernel.py_func.__qualname__)
     library.symbol = symbol
     library.add_linking_library(body.library)
@@ -305,7 +309,7 @@ def make_entry(kernel: Kernel, args: tuple[Any, ...], symbol: str) -> Entry:
 
 @cache
 def _c_functions() -> None:
-    """Let object files find the functions of Numba's runtime, and others that its context makes known."""
+    """Lets object files find the functions of Numba's runtime, and others that its context makes known."""
     assert cpu_target.target_context is not None
     for name, address in _nrt_python.c_helpers.items():
         llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
@@ -316,7 +320,7 @@ _alive: list[Any] = []  # environments, to whose addresses machine code points
 
 @global_compiler_lock
 def load_entry(entry: Entry, function: Callable[..., Any]) -> Any:
-    """The callable that an entry is."""
+    """Loads an entry and returns its callable. `function` is the Python function that it was compiled from."""
     _c_functions()
     engine = _codegen()._engine._ee
     engine.add_object_file(llvm.ObjectFileRef.from_data(entry.code))
@@ -341,6 +345,6 @@ def load_entry(entry: Entry, function: Callable[..., Any]) -> Any:
 
 
 def versions() -> tuple[str, ...]:
-    """All of Numba that decides what code is made."""
+    """Returns the versions and settings of Numba that decide what code is made."""
     settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
     return numba.__version__, repr(llvm.llvm_version_info), *map(str, settings), *target()

@@ -1,4 +1,4 @@
-"""Kernels as Numba compiles and keeps them by itself: for versions whose inside nobody here has seen."""
+"""Kernels as Numba compiles and keeps them by itself: for versions whose inside is not known here."""
 
 from __future__ import annotations
 

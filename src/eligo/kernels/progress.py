@@ -1,4 +1,4 @@
-"""What a person is told while kernels are compiled: one line on a terminal, and the log."""
+"""What users see while kernels are compiled: one line on a terminal, and the log."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 log = logging.getLogger("eligo")
 
-_WAIT = 0.5  # seconds of compiling before a word is said
+_WAIT = 0.5  # seconds of compiling before the line is shown
 
 
 class Progress:
-    """The kernels that this process compiles."""
+    """The kernels that this process compiles, and how long that takes."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -34,7 +34,7 @@ class Progress:
         self.told(kernel, taken)
 
     def _tell(self, kernel: str, seconds: float) -> None:
-        """One line that is written over; the last one stays, and says how long it took."""
+        """Writes a line over the last one, if standard error is a terminal. It has the number and the total time."""
         if self.seconds < _WAIT or sys.stderr is None or not sys.stderr.isatty():
             return
         line = f"eligo: compiling for this machine, once: {len(self.names)} kernels in {self.seconds:.0f} s"

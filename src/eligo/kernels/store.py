@@ -26,7 +26,7 @@ from eligo.kernels.native import Entry
 
 try:
     import fcntl
-except ImportError:  # Windows: nobody waits, and what two processes compile at once is compiled twice
+except ImportError:  # Windows: without a lock, what two processes compile at once is compiled twice
     fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger("eligo")
@@ -34,11 +34,11 @@ log = logging.getLogger("eligo")
 _PATIENCE: Final = 600.0  # seconds that a process waits for another's kernel before it compiles it too
 _GLANCE: Final = 0.02  # seconds between two looks
 _DAY: Final = 86_400.0
-_AGE: Final = 60 * _DAY  # seconds after which what nobody used is removed
+_AGE: Final = 60 * _DAY  # seconds without use after which a kernel is removed
 
 
 def cache_folder() -> Path | None:
-    """Where compiled kernels are kept: NUMBA_CACHE_DIR, or in the user's cache; None where there is no home."""
+    """Returns where compiled kernels are kept: in NUMBA_CACHE_DIR, or in the user's cache; None if there is no home."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return Path(given) / "eligo-kernels"
@@ -61,7 +61,7 @@ def _archive(name: str) -> Archive | None:
 
 
 def find(key: str, archive: str) -> Entry | None:
-    """What is kept under a key."""
+    """Returns the entry under a key, of the package or of the cache, or None. A damaged one is logged and ignored."""
     packed = _archive(archive)
     if packed is not None:
         try:
@@ -88,7 +88,7 @@ def find(key: str, archive: str) -> Entry | None:
 
 
 def keep(key: str, entry: Entry) -> None:
-    """Put something under a key; where that cannot be done, the next process compiles it again."""
+    """Keeps an entry under a key. A failure is logged, and the next process compiles the kernel again."""
     folder = cache_folder()
     if folder is None:
         return
@@ -112,7 +112,7 @@ def _unkept(error: str) -> None:
 
 @cache
 def _sweep(folder: Path) -> None:
-    """Once a day remove what nobody has used for long: here, and in the folders that earlier versions had beside."""
+    """Removes, once a day, what was not used for _AGE: here, and in the folders that earlier versions had."""
     mark = folder / "swept"
     now = time.time()
     with suppress(OSError):
@@ -131,7 +131,7 @@ def packed(entry: Entry) -> bytes:
 
 
 def unpacked(raw: bytes) -> Entry:
-    """The entry in some bytes; ValueError if they are damaged."""
+    """Returns the entry in some bytes. Raises a ValueError if they are damaged, or of another version."""
     if len(raw) < 4 or zlib.crc32(raw[4:]).to_bytes(4, "little") != raw[:4]:
         raise ValueError("it is damaged")
     try:
@@ -142,7 +142,9 @@ def unpacked(raw: bytes) -> Entry:
 
 @contextmanager
 def compiling(key: str) -> Iterator[None]:
-    """Within, no other process compiles this; where files cannot be locked, another may."""
+    """Waits until no other process compiles this kernel, and keeps others from it within the block. Where files cannot
+    be locked, or another process takes longer than _PATIENCE, both may compile it.
+    """
     folder = cache_folder()
     file = -1 if folder is None or fcntl is None else _opened(folder / f"{key}.lock")
     try:
@@ -151,7 +153,7 @@ def compiling(key: str) -> Iterator[None]:
         yield
     finally:
         if file >= 0:
-            # Said in so many words: a process forked meanwhile has the file open too, and would go on holding it.
+            # Unlocked before it is closed: a process forked meanwhile has the file open too, and would keep the lock.
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
