@@ -43,7 +43,7 @@ from eligo.segments.rule_table import JOINED, RuleTable, make_rule_table, rule_o
 
 _QUICK = 4096  # words that may be searched while the interpreter's lock is held
 _BEHIND = 8  # words behind the last row that verification may read and ignores
-_loaded = False  # whether the kernels that read and search in one call are
+_loaded = False  # whether the kernels that read and search in one call are loaded
 LOOKED_AT, MATCHED = 1, 2  # what living rules do with an attribute: look at it, match it with a pattern
 
 make_live = handle("LiveHandle", ("words", "tree", "tree_offsets", "strings"))
@@ -265,7 +265,7 @@ class LivePart(MaskedSegment):
 
 
 class LiveTable:
-    """Ids, texts, weights and tags of the first rules of a live segment, with the methods of `RuleTable`."""
+    """Ids, texts, weights and tags of the first rules of a live segment, as `RuleTable` gives them."""
 
     def __init__(self, segment: LiveSegment, rules: int) -> None:
         self._segment, self._rules = segment, rules

@@ -165,7 +165,7 @@ def complete_rows(p, found, first, stop, s, start):
 
 @inline
 def leave_out(p, matched, start, stop, wanted):
-    """Keeps those of matched[start:stop] that readers see and that have a wanted tag; an empty `wanted` wants all.
+    """Keeps those of matched[start:stop] that readers see and that have a wanted tag, or any if `wanted` is empty.
     Returns where they end.
     """
     status, record, records = p.status, p.record, p.records
