@@ -22,6 +22,7 @@ class RowBuilder(Builder):
 
     @property
     def multi(self) -> frozenset[str]:
+        """Attributes that may have several values."""
         return self._multi
 
     def one(self, root: Node) -> tuple[I32, I64, I64]:

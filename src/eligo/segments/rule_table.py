@@ -207,6 +207,7 @@ class RuleTable:
         return [self.text(row) for row in rows.tolist()]
 
     def tag_names(self) -> list[str]:
+        """Returns the names of all tags, hidden ones included, by number."""
         return unpacked(self.tag_name_offsets, self.tag_name_data)
 
     def rule(self, row: int, text: str | None = None) -> Rule:
@@ -375,9 +376,7 @@ def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
 
 
 def packed(texts: Sequence[str]) -> tuple[I64, U8]:
-    """Returns the offsets and UTF-8 bytes of strings. (The first call of pyarrow.array imports pandas: half a
-    second.)
-    """
+    """Returns offsets and UTF-8 bytes of strings. (The first call of pyarrow.array imports pandas: half a second.)"""
     raw = [text.encode() for text in texts]
     return _offsets(list(map(len, raw))), np.frombuffer(bytearray(b"".join(raw)), np.uint8)
 

@@ -113,8 +113,8 @@ class Rules(ABC):
         """Begins without rules, with the tables of the recipe."""
 
     def new_pending(self, multi: frozenset[str] | None = None) -> Pending:
-        """Returns an empty place for rules to be compiled. `multi` are its multi-valued attributes, if not the
-        usual.
+        """Returns an empty place for rules to be compiled, for these multi-valued attributes if not the current
+        ones.
         """
         chosen = self.multi if multi is None else multi
         return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=chosen))
@@ -208,8 +208,8 @@ class Rules(ABC):
 
     @abstractmethod
     def rules_naming(self, names: Iterable[str], *, mentioned: bool) -> list[Place]:
-        """Returns the places of the rules that look at one of the attributes. If `mentioned`, rules that name one in
-        their text alone are included.
+        """Returns the places of the rules that look at one of the attributes and, if `mentioned`, of those that only
+        name one in their text.
         """
 
     @abstractmethod

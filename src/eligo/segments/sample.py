@@ -74,9 +74,7 @@ def _still_known(numbers: I64, gone: NDArray[np.bool_]) -> I64:
 
 
 def rank_by(held: I64, conjunctions: Conjunctions) -> I64:
-    """Returns a rank for every predicate: higher if more of the events satisfy it or, among equals, if it has more
-    spaces.
-    """
+    """Returns ranks of predicates: higher if more of the events satisfy them or, among equals, with more spaces."""
     return held * _APART + unlikeliness(conjunctions)
 
 

@@ -25,8 +25,8 @@ class Screen(Protocol):
 
     def compared(self, event: int, tags: list[str], which: I32) -> tuple[I64, bool]:
         """Returns for each number in `which` whether that tag is true of an event: 0, 1, or ASK where comparing values
-        is not enough and `holds` must decide; and whether there is an ASK. The number -1 is true. The list never
-        changes.
+        is not enough and `holds` must decide; and whether there is an ASK. The number -1 is true. A list of tags never
+        changes, so results of it may be kept.
         """
 
 
@@ -68,4 +68,5 @@ def _one_by_one(screen: Screen, which: I32, tags: list[str] | Callable[[int], st
 
 
 def name_of(tags: list[str] | Callable[[int], str]) -> Callable[[int], str]:
+    """Returns the function that returns a tag by its number."""
     return tags.__getitem__ if isinstance(tags, list) else tags

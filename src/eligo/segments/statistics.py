@@ -107,9 +107,7 @@ class Statistics:
 
 
 def values_of(rows: Iterable[tuple[str, str, Any, float]]) -> tuple[int, dict[str, Values]]:
-    """Returns the number of events, and the values by attribute, from a table's rows (attribute, what, value,
-    count).
-    """
+    """Returns the number of events, and the values by attribute, from rows (attribute, what, value, count)."""
     events, present = 0, {}
     counts: dict[str, list[tuple[Value, float]]] = {}
     for attribute, what, value, count in rows:

@@ -153,9 +153,7 @@ class View:
         encode_event(self.encoder, event, buffer)
 
     def all_joins(self, most: int) -> set[str] | None:
-        """Returns what rules ask of documents, if all rules ask something, in at most `most` different ways; else
-        None.
-        """
+        """Returns what rules ask of documents, if all rules ask something and at most `most` things; else None."""
         found: set[str] = set()
         for segment, alive in zip(self.segments, self.alive, strict=True):
             rows = segment.present(alive)

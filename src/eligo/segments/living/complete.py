@@ -165,8 +165,8 @@ def complete_rows(p, found, first, stop, s, start):
 
 @inline
 def leave_out(p, matched, start, stop, wanted):
-    """Keeps those of matched[start:stop] that readers see and that have a wanted tag, or any if `wanted` is empty.
-    Returns where they end.
+    """Keeps the rows of matched[start:stop] that readers see and, unless `wanted` is empty, that have one of the wanted
+    tags. Returns where they end.
     """
     status, record, records = p.status, p.record, p.records
     k = start
