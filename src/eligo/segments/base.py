@@ -64,7 +64,7 @@ class BaseSegment(ABC):
         """Returns the rows that an event of the buffer matches, in the order in which they were added."""
 
     def match_event(self, encoder: Encoder, event: Any, buffer: EventBuffer, allowed: U8, encode: Encode) -> I32:
-        """Encodes an event into the buffer, which must be empty, and returns the rows that it matches, as `match`."""
+        """Encodes an event into the buffer, which must be empty, and returns the rows that it matches, in order."""
         encode(encoder, event, buffer)
         return self.match(buffer, 0, allowed)
 

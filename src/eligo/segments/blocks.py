@@ -1,7 +1,7 @@
 """Whether a segment matches batches in blocks (batch/), and the engine that does.
 
 With `bitmap` it always does. With `auto` it does where that pays. The engine is built after so many events of batches
-that matching them cost about as much as building it, so the total is at most twice the optimum. An engine that a
+that matching them cost about as much as building it, so the total is about twice the optimum at most. An engine that a
 snapshot or a task on Spark has built is there from the beginning. After its first batches, the steps that it took for
 an event are compared with those that the index takes for some of the same events (planning.py), and if the index takes
 fewer, the engine is dropped. Steps are compared, not times: the same rules and events lead to the same choice.

@@ -18,8 +18,7 @@ Found = tuple[Any, ...]  # of some events: numbers, ascending, the rule of each 
 
 
 class Pace:
-    """The number of events to match at a time, chosen by the matches of those before so that about MATCHES come
-    together.
+    """The number of events to match at a time, adapted so that they have about MATCHES matches together.
 
     All matches of the events that are matched at a time are in memory together, so it begins with a few events.
     """

@@ -163,9 +163,7 @@ def events_of(compiled: Compiled, strings: Strings, count: int) -> EventBuffer:
 
 
 def _entry(compiled: Compiled, run: int, strings: Strings, buffer: EventBuffer) -> tuple[int, int] | None:
-    """Returns the kind and key of a value where a run begins, else of one where it ends, or None if both ends are
-    open.
-    """
+    """Returns the kind and key of a value where a run begins, else where it ends, or None if both ends are open."""
     ends: tuple[tuple[int, I64, int], ...] = (
         (int(compiled.low_kind[run]), compiled.low_key, 0),
         (int(compiled.high_kind[run]), compiled.high_key, -1),

@@ -376,7 +376,9 @@ def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
 
 
 def packed(texts: Sequence[str]) -> tuple[I64, U8]:
-    """Returns offsets and UTF-8 bytes of strings. (The first call of pyarrow.array imports pandas: half a second.)"""
+    """Returns offsets and UTF-8 bytes of strings. pyarrow.array would import pandas first, which takes half a
+    second.
+    """
     raw = [text.encode() for text in texts]
     return _offsets(list(map(len, raw))), np.frombuffer(bytearray(b"".join(raw)), np.uint8)
 

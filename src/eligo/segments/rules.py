@@ -113,9 +113,7 @@ class Rules(ABC):
         """Begins without rules, with the tables of the recipe."""
 
     def new_pending(self, multi: frozenset[str] | None = None) -> Pending:
-        """Returns an empty place for rules to be compiled, for these multi-valued attributes if not the current
-        ones.
-        """
+        """Returns an empty place to compile rules in. `multi` replaces the current multi-valued attributes."""
         chosen = self.multi if multi is None else multi
         return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=chosen))
 

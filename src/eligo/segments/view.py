@@ -271,8 +271,7 @@ class View:
         moved_on: Callable[[], None] | None = None,
         team: Team = ALONE,
     ) -> Iterator[tuple[I64, pa.Array]]:
-        """Yields slices of the answer: event numbers, and rule ids beside them. `team` are threads that share each
-        slice.
+        """Yields slices of the answer: event numbers, and rule ids beside them. Threads of `team` share each slice.
 
         `inspect` is called with the events once they are encoded. `moved_on` is called before events are matched at
         another moment than that at which the view was made; nothing changes until they are matched.

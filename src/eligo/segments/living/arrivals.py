@@ -19,7 +19,7 @@ from eligo.segments.rule_table import RuleTable, column_table, packed
 
 @dataclass
 class Arrivals:
-    """Columns of rules with the rows of their conjunctions (`words`, `offsets`, `hashes`), all of them used, and their
+    """Columns of rules, the rows of their conjunctions (`words`, `offsets`, `hashes`), all of them used, and their
     leaves.
 
     The leaves of rule n are leaf_start[n] … leaf_start[n+1] - 1, ascending by `begin`. Of each leaf, `leaf` is its

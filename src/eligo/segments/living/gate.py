@@ -125,8 +125,8 @@ class Gate(Forked):
             self._interrupts.__exit__()
 
     def close(self, patience: float | None) -> bool:
-        """Closes the gate for this thread, if all readers leave within `patience` seconds; None waits for them without
-        limit.
+        """Closes the gate for this thread, if all readers leave within `patience` seconds, or at any time if it is
+        None.
 
         Returns whether it is closed; the caller then has to `open` it. Raises RuntimeError if this thread is reading.
         """

@@ -163,7 +163,7 @@ def tag_of(p, rows, marked):
 
 @kernel
 def gather(p, rows, texts):
-    """Returns the offsets and bytes of the ids of some rows, or of their texts, one after another."""
+    """Returns the offsets and bytes of the ids of some rows or, if `texts`, of their texts."""
     records, data, place = p.records, p.record_bytes, p.record
     offsets = np.zeros(len(rows) + 1, np.int64)
     for i in range(len(rows)):

@@ -150,7 +150,7 @@ class Structure(IndexedSegment):
 
     def match_batch(self, events: EventBuffer, allowed: U8, first: int = 0) -> tuple[I64, I32]:
         """Matches events from `first` on until a few milliseconds have passed, at least some of them. Returns ends and
-        rows, as many ends as there are events done, and one more.
+        rows, with one end more than events done.
         """
         deadline = time.perf_counter() + _STAY
         counts, rows = [np.zeros(0, np.int64)], [NO_ROWS]

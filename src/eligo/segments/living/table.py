@@ -111,13 +111,13 @@ class Tags:
 
     @property
     def joined(self) -> U8:
-        """A byte for each tag and one more, which is 1 for tags that say what to ask of documents."""
+        """A byte for each tag, 1 for those that say what to ask of documents, and a 0 behind them."""
         if len(self._joined) != len(self.names) + 1:
             self._joined = np.array([*(name.startswith(JOINED) for name in self.names), False], np.uint8)
         return self._joined
 
     def wanted(self, names: Iterable[str]) -> U8:
-        """Returns a byte for each tag and one more, which is 1 for the tags in `names`."""
+        """Returns a byte for each tag, 1 for those in `names`, and a 0 behind them."""
         chosen = np.zeros(len(self.names) + 1, np.uint8)
         for name in names:
             number = self._numbers.get(name)
