@@ -376,9 +376,7 @@ def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
 
 
 def packed(texts: Sequence[str]) -> tuple[I64, U8]:
-    """Returns offsets and UTF-8 bytes of strings. pyarrow.array would import pandas first, which takes half a
-    second.
-    """
+    """Returns offsets and UTF-8 bytes of strings. pyarrow.array would first import pandas, which takes a while."""
     raw = [text.encode() for text in texts]
     return _offsets(list(map(len, raw))), np.frombuffer(bytearray(b"".join(raw)), np.uint8)
 
