@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from eligo.segments.rule_table import RuleTable
 
 NO_ROWS: I32 = np.zeros(0, np.int32)
-# For some rows, the number of the tag that says what to ask of documents, or -1; and these tags, their mark apart: a
-# list that never changes, or a function of the number.
+# For some rows, the number of the tag that says what to ask of documents, or -1; and the tags without their mark, as a
+# list that never changes or as a function of the number.
 Joined = tuple[I32, list[str] | Callable[[int], str]]
 
 
@@ -43,40 +43,42 @@ class BaseSegment(ABC):
 
     @abstractmethod
     def present(self, alive: U8) -> NDArray[Any]:
-        """The rows of the rules that are there, given the view's mask."""
+        """Returns the rows of the rules that readers see. `alive` is the view's mask of this segment."""
 
     @abstractmethod
     def allowed(self, tags: frozenset[str], alive: U8) -> U8:
-        """What `match` needs to report only rules that are there and have one of the tags."""
+        """Returns the mask with which `match` reports only rules that readers see and that have one of the tags."""
 
     @abstractmethod
     def joined(self, rows: I32) -> Joined | None:
-        """What some rules have to ask of documents; None if none of this segment has."""
+        """Returns what the rules of some rows ask of documents, or None if no rule of the segment asks anything."""
 
     @abstractmethod
     def asked(self, names: Sequence[str], alive: U8) -> tuple[Iterable[str], Iterable[str]]:
-        """The attributes that living rules look at, and those that they ask for a pattern; `names`: by number."""
+        """Returns the names of the attributes that living rules look at, and of those that they match with a pattern.
+        `names` gives the names by number.
+        """
 
     @abstractmethod
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
-        """The rows that an event matches, in the order of adding."""
+        """Returns the rows that an event of the buffer matches, in the order in which they were added."""
 
     def match_event(self, encoder: Encoder, event: Any, buffer: EventBuffer, allowed: U8, encode: Encode) -> I32:
-        """The same for an event that is not in the buffer yet, which is empty."""
+        """Encodes an event into the buffer, which must be empty, and returns the rows that it matches, in order."""
         encode(encoder, event, buffer)
         return self.match(buffer, 0, allowed)
 
     @abstractmethod
     def match_batch(self, events: EventBuffer, allowed: U8) -> tuple[I64, Any]:
-        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches."""
+        """Matches all n events of the buffer. Returns n + 1 ends and the rows; event i has rows[ends[i]:ends[i+1]]."""
 
     @abstractmethod
     def counters(self) -> NDArray[np.int64]:
-        """Candidates and predicate evaluations of all the searches so far that are not under way."""
+        """Returns the candidates and predicate evaluations of all searches so far, without those under way."""
 
 
 class MaskedSegment(BaseSegment):
-    """Rules that stay where they are: those that are gone are left out by a mask, a byte a row, or none at all."""
+    """Rules that keep their rows. Removed ones are left out by a mask of one byte a row; an empty one keeps all."""
 
     table: RuleTable | LiveTable
 
@@ -103,7 +105,7 @@ class IndexedSegment(BaseSegment):
 
     @abstractmethod
     def mark(self, attributes: NDArray[np.bool_], strings: NDArray[np.bool_]) -> None:
-        """Set what stands at the numbers of the attributes and strings that some rule names, dead or alive."""
+        """Sets both arrays at the numbers of the attributes and strings that some rule names, alive or not."""
 
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
         scratches = self._scratches
@@ -118,7 +120,7 @@ class IndexedSegment(BaseSegment):
         return rows
 
     def match_between(self, events: EventBuffer, first: int, stop: int, allowed: U8) -> tuple[I64, list[I32]]:
-        """For events first … stop-1 of the buffer: how many rows each one matches, and the rows, in several arrays."""
+        """Matches events first … stop-1. Returns how many rows each one matches, and the rows, in several arrays."""
         scratch = self._scratch()
         counts, offsets, ends = (np.zeros(stop - first + 1, np.int64) for _ in range(3))
         pieces: list[I32] = []
@@ -158,7 +160,9 @@ def encoder_for(
     multi: Iterable[str],
     asked: Callable[[], tuple[Iterable[str], Iterable[str]]],
 ) -> Encoder:
-    """What encodes events for some segments; `multi` are attributes that may have several values."""
+    """Returns the encoder of events for some segments. `multi` are the attributes that may have several values, and
+    `asked` returns those that rules look at and those that they match with a pattern.
+    """
     special = dict.fromkeys(multi, SEVERAL)
     for segment in segments:
         for flag, numbers in ((TEXT, segment.text_attributes), (PATTERN, segment.pattern_attributes)):
@@ -168,7 +172,7 @@ def encoder_for(
 
 
 def ends_of(counts: I64) -> I64:
-    """Where each of several groups ends, given their sizes; a 0 before them."""
+    """Returns where each of several groups ends, given their sizes, with a 0 in front."""
     ends = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=ends[1:])
     return ends

@@ -24,10 +24,10 @@ _NAMED = re.compile(r"event (\d+): ", re.ASCII)
 
 
 def matched_or_rejected(search: Search, events: Any, rejects: list[Reject]) -> Iterator[Found]:
-    """Yields what `search` finds; events that cannot be used are appended to `rejects` instead.
+    """Yields the matches of `search`, and appends a `Reject` to `rejects` for each event that cannot be used.
 
     An error names the event, or all events of a table whose value of an attribute cannot be used. These are taken out,
-    and the rest is tried again. What names none, such as a column that no rule can use, is nobody's fault and raises.
+    and the rest is tried again. An error that names no event, such as that of a column that no rule can use, is raised.
     """
     found = matched_beside_rejected(search, events, rejects)
     if not isinstance(events, JsonEvents):
@@ -38,8 +38,8 @@ def matched_or_rejected(search: Search, events: Any, rejects: list[Reject]) -> I
 
 
 def matched_beside_rejected(search: Search, events: Any, rejects: list[Reject]) -> Iterator[Found]:
-    """The same, but a JSON text that cannot be used raises nothing: it is rejected, and yet matched as an event without
-    attributes. `without` leaves that out.
+    """Does the same, except that an unusable JSON text is rejected and also matched, as an event without attributes.
+    `without` removes these matches.
     """
     for first, part in slices(events):
         numbers, left = np.arange(first, first + len(part)), part
@@ -69,7 +69,7 @@ def matched_beside_rejected(search: Search, events: Any, rejects: list[Reject]) 
 
 
 def without(found: Iterable[Found], rejected: NDArray[np.bool_]) -> Iterator[Found]:
-    """The matches of events that are not marked; marks may come with them."""
+    """Yields the matches without those of the marked events. More may be marked while `found` is being read."""
     for part in found:
         bad = rejected[part[0]]
         if not bad.any():
@@ -80,7 +80,7 @@ def without(found: Iterable[Found], rejected: NDArray[np.bool_]) -> Iterator[Fou
 
 
 def _at_fault(error: EventError) -> tuple[list[int], str]:
-    """The rows that an error is about, and what it says of each; if it is about none, it is raised."""
+    """Returns the rows that an error is about, and what it says of each. Raises the error if it names no event."""
     named = _NAMED.match(str(error))
     if named is None:
         raise error

@@ -1,10 +1,10 @@
 """Whether a segment matches batches in blocks (batch/), and the engine that does.
 
-With `bitmap` it always does. With `auto` it does where that pays. The engine is built when as many events have come in
-batches as make their matching about as dear as building it, so that nobody pays more than twice; what a snapshot or a
-task on Spark has built is there from the beginning. Then, after its first batches, the steps that it took for an event
-are compared with those that the index takes for some of the same events (planning.py), and if these are fewer the
-engine goes. Counts, not times: the same rules and events lead to the same choice.
+With `bitmap` it always does. With `auto` it does where that pays. The engine is built after so many events of batches
+that matching them cost about as much as building it, so the total is about twice the optimum at most. An engine that a
+snapshot or a task on Spark has built is there from the beginning. After its first batches, the steps that it took for
+an event are compared with those that the index takes for some of the same events (planning.py), and if the index takes
+fewer, the engine is dropped. Steps are compared, not times: the same rules and events lead to the same choice.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 WORTH = 1024  # events of batches that pay for the engine
 TRIED = 2048  # events after which it is known whether it pays
-_SPACES = "spaces/"  # of its arrays, those that a segment with conjunctions has itself
+_SPACES = "spaces/"  # prefix of the arrays that a segment with conjunctions has itself
 
 
 class Blocks:
-    """The engine of a segment, made when it is needed from `arrays`, or from the segment if there are none.
+    """The engine of a segment, made when it is first needed from `arrays` or, if these are empty, from the segment.
 
-    They have the spaces of the conjunctions too: the segment may get another index, which keeps these itself.
+    The arrays hold the spaces of the conjunctions as well, because the segment may get an index that keeps its
+    conjunctions itself.
     """
 
     def __init__(self) -> None:
@@ -44,11 +45,11 @@ class Blocks:
         self.times = 0.0, 0.0  # microseconds of an event in blocks, and by the index; by their steps
         self._engine: BatchEngine | None = None
         self._events = 0
-        self._counted = np.zeros(4, np.int64)  # by an engine that is gone
+        self._counted = np.zeros(4, np.int64)  # by an engine that was dropped
         self._building = fork_lock(self, "_building", INNER)
 
     def engine(self, segment: Segment, events: EventBuffer) -> BatchEngine | None:
-        """The engine for a batch of events, or None: the index is to be used."""
+        """Returns the engine to match a batch of events with, or None if the index is to be used."""
         always = segment.index.blocks == "always"
         self._events += events.events
         early = not self.arrays and self._events < WORTH
@@ -67,12 +68,14 @@ class Blocks:
 
     @property
     def shares(self) -> bool:
-        """Whether threads search for the same events together: there is an engine that can."""
+        """Whether there is an engine with which several threads can search for the same events together."""
         engine = self._engine  # another thread may find that it does not pay
         return engine is not None and engine.shares
 
     def build(self, compiled: Compiled, conjunctions: Conjunctions, *, alone: bool) -> None:
-        """Have the engine's arrays, if there is room for them. `alone`: the segment does not keep these rules."""
+        """Builds the engine's arrays, and keeps them if there is room. `alone` means that the segment itself does not
+        keep these conjunctions, so their spaces count as well.
+        """
         from eligo.batch.layout import build_layout
 
         rank = often = None
@@ -84,22 +87,22 @@ class Blocks:
             self.arrays = made | spaces
 
     def follow(self, other: Blocks) -> None:
-        """Be for the same rules with a faster index: what did not pay beside the other does not now, and what did is to
-        be compared again.
+        """Takes over the arrays of a segment with the same rules and a slower index. If blocks did not pay beside that
+        index they do not now; otherwise the comparison is made again.
         """
         self.arrays, self.pays = other.arrays, None if other.pays else other.pays
 
     def kept(self, *, alone: bool) -> Arrays:
-        """The arrays that are to be kept beside those of the segment."""
+        """Returns the arrays that a snapshot keeps beside those of the segment. `alone` is as for `build`."""
         return {name: array for name, array in self.arrays.items() if alone or not name.startswith(_SPACES)}
 
     def restore(self, arrays: Arrays, conjunctions: Conjunctions | None) -> None:
-        """Take what `kept` gave of a segment with these conjunctions."""
+        """Takes the arrays that `kept` returned for a segment with these conjunctions."""
         self.arrays = arrays | _spaces(conjunctions) if arrays and conjunctions is not None else arrays
 
     def _built(self, segment: Segment) -> BatchEngine | None:
-        """The engine, or None if it is larger than there is room for. Who comes while another thread makes it waits, as
-        the rest of its own batch does.
+        """Returns the engine, built if need be, or None if there is no room for it or it does not pay. Threads that
+        arrive while another one builds it wait for it.
         """
         from eligo.batch.engine import BatchEngine
 
@@ -114,7 +117,7 @@ class Blocks:
             return self._engine
 
     def _conjunctions(self, segment: Segment) -> Conjunctions:
-        """Those of the segment or, if the index keeps them, as much of them as the engine needs."""
+        """Returns the segment's conjunctions or, if its index keeps them, as much of them as the engine needs."""
         if segment.conjunctions is not None:
             return segment.conjunctions
         spaces = {name.removeprefix(_SPACES): a for name, a in self.arrays.items() if name.startswith(_SPACES)}
@@ -122,13 +125,13 @@ class Blocks:
         return restore_conjunctions(spaces, segment.compiled, segment.index.strings, attributes)
 
     def counters(self) -> I64:
-        """Candidates and predicate evaluations."""
+        """Returns the candidates and predicate evaluations, including those of an engine that was dropped."""
         engine = self._engine  # another thread may find that it does not pay
         rows, evaluations, asked, _ = self._counted if engine is None else engine.counters()
         return np.array([rows + asked, evaluations])
 
     def notes(self) -> dict[str, object]:
-        """What `stats` should say."""
+        """Returns the notes for `stats`, empty as long as no engine was built."""
         if self._engine is None and self.pays is None:
             return {}
         return {"segments matched in blocks": int(self.pays is not False)}

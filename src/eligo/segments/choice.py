@@ -20,7 +20,7 @@ def rules_for(
     limits: Limits = DEFAULT_LIMITS,
     options: Mapping[str, Value] | None = None,
 ) -> Rules:
-    """One that changes in place where the index does and the evaluator has a form that can; else segments."""
+    """Returns an empty set of rules: one that changes in place if index and evaluator can, else one of segments."""
     if index.updates == "native" and evaluator.name == "interval":
         from eligo.segments.living.living import LivingSet
 

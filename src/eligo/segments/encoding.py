@@ -20,21 +20,21 @@ from eligo.threads import ALONE, Team
 
 Events: TypeAlias = TableEvents | JsonEvents | list[Any]
 
-SLICE = 16_384  # events at a time, of a table or of JSON
-_READ = 4096  # and of those that an iterator gives
-_BLOCK = 1024  # of which fewer are not worth a thread
+SLICE = 16_384  # events of a table or of JSON that are encoded at a time
+_READ = 4096  # events that are taken from an iterator at a time
+_BLOCK = 1024  # events for which another thread pays
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Events that were encoded already, for a view that is known."""
+    """Events together with their encoding for one view."""
 
     events: Events
     buffer: EventBuffer
 
 
 def encoded_slices(events: Any, encoder: Encoder, team: Team = ALONE) -> Iterator[tuple[int, Events, EventBuffer]]:
-    """The number of the first event of each slice, the events as they come, and encoded; a buffer may be used again."""
+    """Yields the number of each slice's first event, the events, and these encoded, in a buffer that is reused."""
     if isinstance(events, Encoded):
         yield 0, events.events, events.buffer
         return
@@ -46,12 +46,12 @@ def encoded_slices(events: Any, encoder: Encoder, team: Team = ALONE) -> Iterato
 
 
 def slices(events: Any, threads: int = 1, pairs: str | None = None) -> Iterator[tuple[int, Events]]:
-    """The events as they come, some at a time, and the number of the first of each slice; for so many threads. `pairs`
-    is the name of a table's column that holds attributes and values.
+    """Yields slices of the events as given, each with the number of its first event. A table or JSON is cut so that
+    each of `threads` gets a slice. `pairs` is the name of a table's column that holds attributes and values.
     """
     found = events if isinstance(events, JsonEvents) else table_events(events, pairs)
     if isinstance(found, JsonEvents | TableEvents):
-        # So many that each thread has some, but no fewer than a block of events.
+        # Each thread gets a slice, but no slice is smaller than a block of events.
         size = max(_BLOCK, min(SLICE, -(-len(found) // (threads * _BLOCK)) * _BLOCK))
         for first in range(0, len(found), size):
             yield first, found.slice(first, size)
@@ -64,21 +64,23 @@ def slices(events: Any, threads: int = 1, pairs: str | None = None) -> Iterator[
 
 
 def between(events: Events, first: int, stop: int | None = None) -> Events:
-    """Some of the events."""
+    """Returns events first … stop-1, or all from `first` on if `stop` is None."""
     if isinstance(events, list):
         return events[first:stop]
     return events.slice(first, (len(events) if stop is None else stop) - first)
 
 
 def as_given(events: Events) -> Any:
-    """The events as whoever reads their values wants them: a table as such."""
+    """Returns a table as the caller gave it, and other events as they are."""
     return events.given() if isinstance(events, TableEvents) else events
 
 
 def encoded(
     part: Events, encoder: Encoder, first: int, buffer: EventBuffer | None = None, team: Team = ALONE
 ) -> EventBuffer:
-    """A slice encoded, into the buffer if it is no table; `first` is the number of its first event in messages."""
+    """Encodes a slice, into `buffer` unless it is a table, and returns the buffer. `first` is the number of its first
+    event in error messages. Raises EventError for an event that cannot be used.
+    """
     if isinstance(part, TableEvents):
         return _encoded_table(part, encoder, first, team if len(part) >= team.threads * _BLOCK else ALONE)
     buffer = buffer or EventBuffer(len(part), 16 * len(part))
@@ -97,7 +99,7 @@ def encoded(
 
 
 def _encoded_table(table: TableEvents, encoder: Encoder, first: int, team: Team) -> EventBuffer:
-    """Rows of a table, some by each thread; `first` is the number of the first one in messages."""
+    """Encodes the rows of a table, a part in each thread. `first` is the number of the first row in error messages."""
     buffers = [EventBuffer() for _ in range(team.threads)]
     if team.threads == 1:
         with moving(first):
@@ -118,7 +120,9 @@ def _encoded_table(table: TableEvents, encoder: Encoder, first: int, team: Team)
 
 
 def table_events(events: Any, pairs: str | None = None) -> TableEvents | Iterable[Any]:
-    """The rows of a table; what is no table as it is. `pairs` is the name of a column of attributes and values."""
+    """Returns the rows of a table, or the events as they are if they are no table. `pairs` is the name of a column of
+    attributes and values. Raises EventError if `pairs` is given and there is no table.
+    """
     if isinstance(events, TableEvents):
         return events
     found = as_events(events)
@@ -130,9 +134,10 @@ def table_events(events: Any, pairs: str | None = None) -> TableEvents | Iterabl
 
 
 def as_events(events: Any) -> pa.Table | pa.RecordBatch | Iterable[Any]:
-    """A table as Arrow: tables and batches as they are, pandas, Polars and others through Arrow's C interface.
+    """Returns a table as an Arrow table or batch; pandas, Polars and others come through Arrow's C interface.
 
-    What is no table is given back as it is, and a data frame that Arrow refuses as its records.
+    Returns other iterables as they are, and a data frame that Arrow refuses as a list of its records. Raises EventError
+    for a single event, and for what cannot be iterated over.
     """
     if isinstance(events, pa.Table | pa.RecordBatch):
         return events
@@ -152,14 +157,15 @@ def as_events(events: Any) -> pa.Table | pa.RecordBatch | Iterable[Any]:
 
 
 def from_frame(frame: Any) -> pa.Table | list[dict[str, Any]]:
-    """A data frame as Arrow or, where a column holds Python objects that Arrow would not keep as they are, its records.
+    """Returns a data frame as Arrow or, if a column holds Python objects that Arrow would change, as its records.
 
-    Arrow gives a column one type: a datetime among dates becomes a date, 1 among Booleans is True.
+    Arrow gives a column one type: a datetime among dates becomes a date, 1 among Booleans is True. Raises EventError
+    for a frame that Arrow cannot read.
     """
     if _is_pandas(frame):
         if not all(map(_is_kept_by_arrow, _object_columns(frame))):
             return _records(frame)
-    elif any(str(kind) == "Object" for kind in getattr(frame, "dtypes", ())):  # of Polars, which Arrow knows nothing of
+    elif any(str(kind) == "Object" for kind in getattr(frame, "dtypes", ())):  # a Polars type that Arrow does not know
         records: list[dict[str, Any]] = frame.to_dicts()
         return records
     try:
@@ -178,7 +184,7 @@ def _is_pandas(frame: Any) -> bool:
 
 
 def _object_columns(frame: Any) -> Iterator[Any]:
-    """The Python objects of every column of pandas' type `object`, of categories, and of an index that has a name."""
+    """Yields the Python objects of each column or named index level of type `object`, and those of categories."""
     levels = [frame.index.get_level_values(i) for i, name in enumerate(frame.index.names) if name is not None]
     for column in (*(frame.iloc[:, i] for i in range(frame.shape[1])), *levels):
         values = column.dtype.categories if hasattr(column.dtype, "categories") else column
@@ -191,7 +197,7 @@ _NO_VALUE = frozenset(("NoneType", "NAType", "NaTType"))
 
 
 def _is_kept_by_arrow(values: Iterable[Any]) -> bool:
-    """Whether all values are of one of the types that Arrow keeps, or lists of such, or missing."""
+    """Tests whether all values are missing, or of one type that Arrow keeps, or lists of values of one such type."""
     kinds = {kind for kind in set(map(type, values)) if kind.__name__ not in _NO_VALUE}
     if float in kinds and len(kinds) > 1:  # NaN stands for a missing value of any type
         kinds.discard(float)
@@ -212,7 +218,7 @@ def _records(frame: Any) -> list[dict[str, Any]]:
 
 @contextmanager
 def moving(first: int) -> Iterator[None]:
-    """Around part of a batch: an error about one of its events has the event's number in the whole batch."""
+    """Returns a context in which an EventError about an event of a slice gets the event's number in the whole batch."""
     try:
         yield
     except EventError as error:
@@ -222,7 +228,7 @@ def moving(first: int) -> Iterator[None]:
 
 
 def moved(error: EventError, first: int) -> EventError:
-    """The error with the event's number in the whole table instead of in the slice."""
+    """Returns the error with the event's number in the whole table instead of in the slice that begins at `first`."""
     text = str(error)
     if first and text.startswith("event "):
         number, _, rest = text.removeprefix("event ").partition(":")

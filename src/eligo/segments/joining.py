@@ -31,17 +31,17 @@ Counts = Mapping[str, int]
 
 
 class Joining(msgspec.Struct, frozen=True):
-    """Numbers of living rules with quantifiers; those by attribute count a rule once for each attribute."""
+    """Numbers of living rules with quantifiers. The counts by attribute count a rule once for each attribute."""
 
     rules: int = 0
-    searching: int = 0  # some question of theirs is not about one attribute alone
+    searching: int = 0  # rules with a question that is not about one attribute alone
     event: Counts = {}  # attributes of the event, beside those that the index knows
     compared: Counts = {}  # attributes of documents whose values are all that is needed
     even: Counts = {}  # … if no document has several of them, or none
     searched: Counts = {}  # attributes of documents that `searching` rules look at
 
     def plus(self, other: Joining, sign: int = 1) -> Joining:
-        """The sum or, with sign -1, the difference."""
+        """Returns the sum or, with sign -1, the difference. Counts of 0 are left out."""
 
         def added(one: Counts, two: Counts) -> Counts:
             total = Counter(one)
@@ -63,7 +63,7 @@ NO_JOINS = Joining()
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What one residual needs."""
+    """The attributes that one residual needs, and whether documents must be searched for it."""
 
     event: frozenset[str]
     compared: frozenset[str]
@@ -73,7 +73,7 @@ class Needs(msgspec.Struct, frozen=True):
 
 
 def needs_of(tag: str) -> Needs:
-    """What the rules with a residual need, given as the text of their hidden tag."""
+    """Returns what the rules with a residual need, which is given as the text of their hidden tag."""
     root = read_residual(tag).root
     compared: set[str] = set()
     even: set[str] = set()
@@ -88,7 +88,7 @@ def needs_of(tag: str) -> Needs:
 
 
 def joining_of(table: RuleTable, rows: NDArray[np.bool_] | None = None) -> Joining:
-    """Counts the rules of a table, or of some rows."""
+    """Counts what the rules of a table need of documents, or those of the rows marked in `rows`."""
     joins = table.joins
     if joins is None:
         return NO_JOINS
@@ -105,7 +105,7 @@ def joining_of(table: RuleTable, rows: NDArray[np.bool_] | None = None) -> Joini
 
 
 def rows_asking(table: RuleTable, wanted: Callable[[Needs], bool]) -> NDArray[np.bool_]:
-    """For every row of a table, whether its rule asks documents for something that is wanted."""
+    """Returns for every row of a table whether its rule has a residual whose needs `wanted` accepts."""
     joins = table.joins
     if joins is None:
         return np.zeros(len(table), np.bool_)

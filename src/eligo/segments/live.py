@@ -4,9 +4,9 @@
     tree, tree_offsets  the tree of each rule, as `Compiled` has it
     ids, texts, …       Python lists, an item a rule
 
-Nothing is built when a rule comes: its conjunctions are packed and written behind the others. Arrays and lists are only
-ever appended to, so a `LivePart`, which is the segment as far as it went at some moment, never changes, and whoever
-reads it needs no lock. Rules that are gone are left out by the view's mask, as in every other segment.
+Nothing is built when a rule is added: its conjunctions are packed and written behind the others. Arrays and lists are
+only ever appended to, so a `LivePart`, which is the segment as it was at one moment, never changes, and is read without
+a lock. Removed rules are left out by the view's mask, as in every other segment.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from eligo.segments.pending import Pending
 from eligo.segments.row_builder import RowBuilder
 from eligo.segments.rule_table import JOINED, RuleTable, make_rule_table, rule_of
 
-_QUICK = 4096  # words that are searched while other threads wait
-_BEHIND = 8  # words behind the last row that verification looks at and forgets
-_loaded = False  # what reads and searches in one call
+_QUICK = 4096  # words that may be searched while the interpreter's lock is held
+_BEHIND = 8  # words behind the last row that verification may read and ignores
+_loaded = False  # whether the kernels that read and search in one call are loaded
 LOOKED_AT, MATCHED = 1, 2  # what living rules do with an attribute: look at it, match it with a pattern
 
 make_live = handle("LiveHandle", ("words", "tree", "tree_offsets", "strings"))
@@ -51,7 +51,7 @@ make_live_scratch = handle("LiveScratchHandle", ("truth", "stack", "starts", "en
 
 
 class LiveSegment(Pending):
-    """What the writer holds; `part` is what readers get."""
+    """The growing segment, which belongs to the writer. Readers get a `part` of it."""
 
     builder: RowBuilder
 
@@ -70,6 +70,7 @@ class LiveSegment(Pending):
         self._known_strings = -1
 
     def add(self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
+        """Appends a rule in normal form. Nothing has changed for readers if this fails."""
         before = self.builder.rules
         try:
             self.builder.add(root)
@@ -83,7 +84,7 @@ class LiveSegment(Pending):
         self.append(rule, text, weight, tags, sequence)
 
     def _append(self, words: I64, offsets: I64, tree: I32) -> None:
-        """Write rows and a tree behind the others."""
+        """Writes rows and a tree behind the others."""
         n, end = len(self.ids), self.end + len(words)
         begin, stop = int(self._tree_offsets[n]), int(self._tree_offsets[n]) + len(tree)
         with_words = with_room(self._words, end + _BEHIND, self.end)
@@ -106,7 +107,9 @@ class LiveSegment(Pending):
         self.end = end
 
     def part(self, attributes: int) -> tuple[LivePart, U8]:
-        """Returns the segment as it is now, and which of its rules are alive; attributes have numbers below that."""
+        """Returns the segment as it is now, and the mask of its living rules, which is empty if all are alive.
+        `attributes` is above the numbers of all attributes.
+        """
         arrays = self._words, self._tree, self._tree_offsets
         if self._handle is None or self._known_strings != self.strings.taken:
             self._known_strings = self.strings.taken
@@ -121,11 +124,12 @@ class LiveScratch(PooledScratch):
     """Private memory of one search: an event in coordinates, and the truth of each conjunction."""
 
     handle: Any = None
-    live_type: Any = None  # of the rules that `enter` takes
+    live_type: Any = None  # type of the handle that `enter` takes
     conjunctions = rules = deepest = 0
-    state: I64 | None = None  # of the part that was searched last
+    state: I64 | None = None  # state of the part that was searched last
 
     def fit(self, state: I64, entries: int) -> None:
+        """Makes room for the part with this state, and for events of so many entries."""
         self.state = None
         attributes, conjunctions, rules, deepest, _ = state.tolist()
         self.fit_event(attributes, entries, conjunctions + 1)
@@ -140,7 +144,7 @@ class LiveScratch(PooledScratch):
 
 
 class LivePart(MaskedSegment):
-    """The live segment with the rules that it had at some moment."""
+    """The live segment with the rules that it had at one moment."""
 
     def __init__(self, segment: LiveSegment, attributes: int, arrays: tuple[NDArray[Any], ...], handle: Any) -> None:
         self._scratches, self._arrays, self._handle = segment.scratches, arrays, handle
@@ -183,7 +187,7 @@ class LivePart(MaskedSegment):
         return rows if self._in_order or ended < 2 else rows[np.argsort(self.table.sequence[rows])]
 
     def _call(self, reader: Any, given: Any, scratch: LiveScratch, allowed: U8) -> Any:
-        """What reads and searches in one call; None as long as there were few events."""
+        """Returns the call that reads and searches in one, or None while there were too few events to load it."""
         global _loaded
         reader.waited += 1
         if reader.waited <= few(_loaded):
@@ -232,12 +236,12 @@ class LivePart(MaskedSegment):
         return scratch
 
     def arrays(self) -> Arrays:
-        """Returns the arrays, to be counted."""
+        """Returns the arrays by name, so that `stats` can count their bytes."""
         return dict(zip(("words", "tree", "tree_offsets"), self._arrays, strict=True))
 
     @property
     def predicates(self) -> int:
-        """How many checks its conjunctions have; equal ones count wherever they stand."""
+        """Number of checks in all conjunctions; equal ones are counted wherever they stand."""
         return int(checks_in(self._arrays[0], self._end))
 
     def counters(self) -> NDArray[np.int64]:
@@ -251,7 +255,7 @@ class LivePart(MaskedSegment):
         return named, patterned
 
     def naming(self, alive: U8, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Returns for each living rule whether it looks at an attribute that is wanted."""
+        """Returns for each rule whether it is alive and looks at a wanted attribute. wanted[a] is for attribute a."""
         return self._walked(alive, wanted)[1]
 
     def _walked(self, alive: U8, wanted: NDArray[np.bool_]) -> tuple[U8, NDArray[np.bool_]]:
@@ -261,7 +265,7 @@ class LivePart(MaskedSegment):
 
 
 class LiveTable:
-    """What the first rules of a live segment are beside their meaning, as `RuleTable` tells it."""
+    """Ids, texts, weights and tags of the first rules of a live segment, as `RuleTable` gives them."""
 
     def __init__(self, segment: LiveSegment, rules: int) -> None:
         self._segment, self._rules = segment, rules
@@ -270,7 +274,7 @@ class LiveTable:
         return self._rules
 
     def row(self, rule: RuleId) -> int:
-        """Returns the last row of an id, or -1: those before it are of rules that were replaced or removed."""
+        """Returns the last row of an id, or -1. Earlier rows of it are of rules that were replaced or removed."""
         ids = self._segment.ids
         for row in range(self._rules - 1, -1, -1):
             if ids[row] == rule:
@@ -296,7 +300,7 @@ class LiveTable:
 
     @cached_property
     def joins(self) -> tuple[I32, list[str]] | None:
-        """As that of a RuleTable; a row with such a tag has a number of its own."""
+        """The same as `RuleTable.joins`, except that each row with such a tag has a number of its own."""
         every = self._segment.tags[: self._rules]
         names = [next((tag[1:] for tag in tags if tag.startswith(JOINED)), "") for tags in every]
         if not any(names):
@@ -329,8 +333,8 @@ class LiveTable:
 
 @kernel
 def search_live(live, e, first, stop, state, sight, scratch, allowed, ends):
-    """Writes the rules that events first, first + 1, … match into scratch.matched, as far as there is room. Returns the
-    first event not done; those of event first + i are matched[ends[i]:ends[i+1]].
+    """Writes the rules that events first, first + 1, … match into scratch.matched, as far as there is room: those of
+    event first + i are matched[ends[i]:ends[i+1]]. Returns the first event not done.
     """
     matched, rules = scratch.matched, state[2]
     k, event = 0, first
@@ -344,7 +348,7 @@ def search_live(live, e, first, stop, state, sight, scratch, allowed, ends):
 
 @inline
 def scan_live(live, state, e, event, sight, scratch, allowed, k):
-    """Writes the rules that one event matches into scratch.matched from k on; returns where they end."""
+    """Writes the rules that one event matches into scratch.matched from k on. Returns where they end."""
     truth, found, matched, tree, offsets = scratch.truth, scratch.found, scratch.matched, live.tree, live.tree_offsets
     see_keys(e, event, sight, state[0])
     scratch.starts[0], scratch.ends[0] = 0, state[4]
@@ -387,8 +391,8 @@ def is_true(tree, first, stop, truth, stack):
 
 @kernel
 def mark_named(live, end, alive, wanted, seen, marks):
-    """Sets seen[a] to LOOKED_AT for each attribute that a living rule looks at, to MATCHED if one has a pattern for it;
-    marks[r] for each living rule that looks at an attribute that is wanted.
+    """Sets seen[a] to LOOKED_AT for each attribute that a living rule looks at, and to MATCHED if one has a pattern for
+    it. Sets marks[r] for each living rule r that looks at a wanted attribute.
     """
     words, tree, offsets = live.words, live.tree, live.tree_offsets
     places = np.empty(end + 1, np.int64)  # where each row begins

@@ -1,7 +1,7 @@
 """An event against a live segment in one call of a kernel, which reads it from JSON or a dict and searches.
 
-Few rules are searched in less time than Python takes for the steps between reading and searching. What the kernel does
-not end, because an event is odd or there is no room, goes in steps, as every event does for other segments.
+A few rules are searched in less time than Python takes for the steps between reading and searching. An event that the
+kernel does not finish, because it is odd or there is no room, is read and searched in two steps, as for other segments.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from eligo.compile.json_kernels import DONE, read_events
 from eligo.jit import entry, handle, holding, kernel
 from eligo.segments.live import scan_live
 
-# What reads events, and the rules.
+# The reader of events, and the rules.
 make_live_call = handle("LiveCall", ("reader", "live", "state"))
 
 
 class LiveCall:
-    """The machine code for what reads events, and a live segment in some state; and its first argument."""
+    """The machine code that reads an event and searches a live segment in one state, and its first argument."""
 
     __slots__ = ("enter", "handle", "state")
 
@@ -42,7 +42,7 @@ def match_text(call, text, sight, scratch, allowed):
 
 @holding
 def match_dict(call, event, sight, scratch, allowed):
-    """The same for a dict, given by its address. A negative number says what is left to be done to read it."""
+    """Does the same for a dict, given by its address. A negative result says what is left to be done to read it."""
     w = call.reader
     n = read_dict(w, event)
     if n == MORE and w.ends[ODD_VALUES] == 0:

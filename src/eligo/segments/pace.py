@@ -1,4 +1,4 @@
-"""How many events are matched at a time, so that their matches fit in memory however many they are."""
+"""How many events are matched at a time, so that their matches fit in memory."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from eligo.segments.encoding import Events, between, moved
 
 MATCHES: Final = 1 << 20
 
-_FIRST: Final = 16  # events matched at a time, in the beginning
-_FASTER: Final = 8  # times more the next time, at most
+_FIRST: Final = 16  # events matched at first
+_FASTER: Final = 8  # times as many the next time, at most
 _MOST: Final = 4096
 
 Found = tuple[Any, ...]  # of some events: numbers, ascending, the rule of each match[, weights[, sequence numbers]]
 
 
 class Pace:
-    """As many events at a time as have some MATCHES matches, going by those before.
+    """The number of events to match at a time, adapted so that they have about MATCHES matches together.
 
-    All matches of the events that are matched at a time are in memory together. So it begins with a few events.
+    All matches of the events that are matched at a time are in memory together, so it begins with a few events.
     """
 
     def __init__(self) -> None:
         self.events = _FIRST
 
     def through(self, events: Events, look: Callable[[Any], Iterator[Found]]) -> Iterator[Found]:
-        """What `look` finds for some of the events after others, with their numbers among all of these."""
+        """Yields what `look` finds for one part of the events after another, with numbers among all of the events."""
         first = 0
         while first < len(events):
             some = between(events, first, min(first + self.events, len(events)))

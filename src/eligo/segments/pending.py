@@ -1,5 +1,5 @@
-"""Rules on their way into a segment: those that come one by one, with their columns as Python values and their trees in
-a builder; and those that come as arrays.
+"""Rules on their way into a segment: those that are added one by one, with their columns as Python values and their
+trees in a builder; and those of a large load, as arrays.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from eligo.language.tree import Node
 from eligo.rule import RuleId
 from eligo.segments.rule_table import RuleTable, join_rule_tables, make_rule_table
 
-_FEW = 64  # rules that are not looked through for equal predicates: a merge will do that
+_FEW = 64  # rules among which equal predicates are not looked for, because a merge will do that
 
 
 class Pending:
-    """Rules that were added one after another. A row keeps its number when others die."""
+    """Rules that were added one after another. A row keeps its number when others are dropped."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -35,12 +35,12 @@ class Pending:
         return len(self.ids)
 
     def add(self, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
-        """Take a rule in normal form. Fails before anything is changed, or not at all."""
+        """Adds a rule in normal form. If this fails, nothing has changed."""
         self.builder.add(root)
         self.append(rule, text, weight, tags, sequence)
 
     def append(self, rule: RuleId, text: str, weight: float, tags: tuple[str, ...], sequence: int) -> None:
-        """Take the columns of a rule whose tree the builder has."""
+        """Appends the columns of a rule whose tree the builder has already."""
         self.rows[rule] = len(self.ids)
         self.sequence.append(sequence)
         self.texts.append(text)
@@ -49,17 +49,17 @@ class Pending:
         self.ids.append(rule)
 
     def drop(self, rule: RuleId) -> int:
-        """Take a rule out again; its sequence number."""
+        """Removes a rule and returns its sequence number. Its columns and its tree stay until `finish`."""
         return self.sequence[self.rows.pop(rule)]
 
     def finish(self) -> tuple[RuleTable, Compiled]:
-        """The living rules in the order of their sequence numbers."""
+        """Returns the living rules in the order of their sequence numbers."""
         rows = np.fromiter(self.rows.values(), np.int64, len(self.rows))
         order = rows[np.argsort(np.array(self.sequence, np.int64)[rows], kind="stable")]
         compiled = self.builder.finish()
         columns: tuple[list[Any], ...] = (self.sequence, self.ids, self.texts, self.weights, self.tags)
         if len(rows) < len(self.ids) or not np.array_equal(order, rows):
-            # Some have died, or one that replaced another stands at its old place.
+            # Some were dropped, or one has the sequence number of the rule that it replaced.
             columns = tuple([column[i] for i in order] for column in columns)
             tree, offsets = permuted_slices(compiled.tree, compiled.tree_offsets, order)
             compiled = Compiled(**{**compiled.arrays(), "tree": tree, "tree_offsets": offsets})
@@ -69,9 +69,9 @@ class Pending:
 
 
 class BulkPending:
-    """Rules of a large load: `pending` those that came one by one, `blocks` columns and trees of others.
+    """Rules of a large load: those that came one by one in `pending`, the columns and trees of the others in `blocks`.
 
-    Their sequence numbers are those of their arrival, in which all are different; `finish` gives the final ones.
+    Before `finish`, sequence numbers are arrivals: they count the rules in the order in which they came.
     """
 
     def __init__(self, pending: Pending) -> None:
@@ -81,7 +81,9 @@ class BulkPending:
     def finish(
         self, dead: Collection[int] = (), numbers: Callable[[I64], I64] = lambda arrivals: arrivals
     ) -> tuple[RuleTable, Compiled]:
-        """The rules in the order of their sequence numbers; `dead` are arrivals of rules in blocks that have died."""
+        """Returns the rules in the order of their sequence numbers. `dead` are the arrivals of rules in blocks that
+        were removed or replaced, and `numbers` turns arrivals into sequence numbers.
+        """
         pending = self.pending
         pending.sequence = numbers(np.array(pending.sequence, np.int64)).tolist()
         if not self.blocks:

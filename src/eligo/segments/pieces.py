@@ -44,7 +44,7 @@ class Piece:
         return len(self.table)
 
     def arrays(self) -> Arrays:
-        """Everything, by name."""
+        """Returns all arrays by name."""
         name_offsets, name_data = packed(self.attributes)
         return {
             "attributes/offsets": name_offsets,
@@ -58,7 +58,7 @@ class Piece:
 
 
 def restore_piece(arrays: Arrays) -> Piece:
-    """What `Piece.arrays` gave."""
+    """Returns the piece whose `arrays` are given."""
 
     def part(name: str) -> Arrays:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
@@ -73,7 +73,7 @@ def restore_piece(arrays: Arrays) -> Piece:
 
 
 def make_piece(pending: Pending | BulkPending, attributes: Attributes, strings: Strings) -> Piece:
-    """A piece of the pending rules, which were compiled with these two tables."""
+    """Returns a piece of the pending rules, which were compiled with these two tables."""
     table, compiled = pending.finish()
     order, starts = spread(rule_buckets(compiled, attributes.names, strings.arrays()))
     tree, tree_offsets = permuted_slices(compiled.tree, compiled.tree_offsets, order)
@@ -89,9 +89,9 @@ def make_piece(pending: Pending | BulkPending, attributes: Attributes, strings: 
 def join_pieces(
     pieces: Sequence[tuple[Piece, I32]], recipe: Recipe, first: float = 0, stop: float = BUCKETS
 ) -> Segment | None:
-    """One segment of the rules from position `first` to below `stop`; None if there are none.
+    """Returns a segment of the rules from position `first` to below `stop`, or None if there are none.
 
-    Beside each piece stands which number each of its strings has in the recipe's table.
+    Beside each piece stands the number that each of its strings has in the recipe's table.
     """
     tables, parts, kept = [], [], []
     for piece, strings in pieces:
@@ -114,7 +114,7 @@ def join_pieces(
 
 
 def _between(piece: Piece, low: int, high: int, first: float, stop: float) -> NDArray[np.bool_] | None:
-    """Which of the rows low … high-1 lie between the positions; None: all, as the cuts are between buckets."""
+    """Returns which of the rows low … high-1 lie between the positions, or None for all, if buckets end there."""
     if first == math.floor(first) and stop == math.floor(stop):
         return None
     rows = np.arange(low, high)
@@ -124,7 +124,7 @@ def _between(piece: Piece, low: int, high: int, first: float, stop: float) -> ND
 
 
 def _rows_between(table: RuleTable, first: int, stop: int) -> RuleTable:
-    """Some rows of a table, without the slots that find a row by its id."""
+    """Returns rows first … stop-1 of a table, without the slots that find a row by its id unless these are all rows."""
     if first == 0 and stop == len(table):
         return table
     sliced: Arrays = {}

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 LEAST: Final = 16_384  # rules that are worth a trial
 _TRIED: Final = 16_384  # rules that it is made with, about
 _EVENTS: Final = 64
-_FEWER: Final = 0.75  # of the time of a kind before it: worth another one. Made events have few matches, which
-# makes propagation look better than it is.
+_FEWER: Final = 0.75  # of the time of an earlier kind, at which a later one is taken. Made events have few matches,
+# which makes propagation look better than it is.
 # Microseconds: of every event, of a thousand candidates, of a thousand evaluations.
 _COSTS: Final = {"propagation": (4.0, 4.0, 6.0), "pst-hash": (6.0, 8.0, 2.0), "scan": (4.0, 2.5, 2.5)}
 # The same of one of many events, and of a thousand of its values.
@@ -54,7 +54,7 @@ _FIELDS: Final = ("index", "candidates", "evaluations", "microseconds", "bytes")
 
 @dataclass(frozen=True)
 class Plan:
-    """The kind that was chosen, by its number, and a row of _FIELDS for each that was tried."""
+    """The number of the chosen kind of index, and a row of _FIELDS for each kind that was tried."""
 
     kind: int
     tried: F64
@@ -64,7 +64,7 @@ UNPLANNED: Final = Plan(0, np.zeros((0, len(_FIELDS))))
 
 
 def described(segment: Segment) -> dict[str, Any]:
-    """The plan of a segment as `stats` tells it."""
+    """Returns the plan of a segment in the form of `stats`."""
     plan, index = segment.facts.plan, KINDS[segment.facts.plan.kind]
     tried = {
         KINDS[int(row[0])]: dict(zip(_FIELDS[1:], (round(float(value), 1) for value in row[1:]), strict=True))
@@ -76,7 +76,7 @@ def described(segment: Segment) -> dict[str, Any]:
 
 
 def planned(conjunctions: Conjunctions, sample: Sample | Statistics | None, room: float) -> Plan:
-    """What to search these conjunctions with; `room` are the bytes that an index of them may take."""
+    """Chooses the kind of index for these conjunctions. `room` is how many bytes it may take."""
     compiled = conjunctions.compiled
     if compiled.rules < LEAST and room == np.inf:
         return UNPLANNED
@@ -95,7 +95,7 @@ def planned(conjunctions: Conjunctions, sample: Sample | Statistics | None, room
 
 
 def _fastest(tried: F64, room: float) -> int:
-    """The number of the kind to take; an earlier one of _ORDER if the others are hardly faster."""
+    """Returns the number of the kind to take: the earliest one of _ORDER, unless a later one is much faster."""
     fitting = [number for number in _ORDER if number < len(tried) and tried[number, 4] <= room]
     if not fitting:
         return int(tried[:, 4].argmin())
@@ -107,7 +107,7 @@ def _fastest(tried: F64, room: float) -> int:
 
 
 def _trial(number: int, conjunctions: Conjunctions, events: EventBuffer, scale: float) -> tuple[float, ...]:
-    """A row of _FIELDS: what a kind of index takes for these events, and for `scale` times as many conjunctions."""
+    """Returns a row of _FIELDS: what a kind of index takes for an event, scaled to `scale` times the conjunctions."""
     index = kind_of(number).build(conjunctions)
     scratch, many = index.scratch(), max(1, min(_EVENTS, events.events))
     for event in range(min(many, events.events)):
@@ -119,7 +119,7 @@ def _trial(number: int, conjunctions: Conjunctions, events: EventBuffer, scale: 
 
 
 def batch_time(segment: Segment, events: EventBuffer) -> float:
-    """Microseconds that the index of a segment takes for one of many events, by its steps for some of them."""
+    """Returns the microseconds that a segment's index takes for one of many events, judged by its steps for some."""
     scratch, many = segment.index.scratch(), min(_EVENTS, events.events)
     for event in range(many):
         segment.index.search(events, event, scratch)
@@ -131,12 +131,12 @@ def batch_time(segment: Segment, events: EventBuffer) -> float:
 
 
 def blocks_time(figures: F64) -> float:
-    """The same for blocks of events: of an event the rows, evaluations, rows asked by trees, slots, and matches."""
+    """Returns the microseconds of an event in blocks, by its rows, evaluations, rows asked by trees, slots, matches."""
     return _BLOCKS_COSTS[0] + float(figures @ np.array(_BLOCKS_COSTS[1:])) / 1000
 
 
 def events_of(compiled: Compiled, strings: Strings, count: int) -> EventBuffer:
-    """So many events that look as if they were meant for these rules; the same ones each time."""
+    """Makes `count` events that each satisfy some of the rules' conjunctions. Equal rules get equal events."""
     random = np.random.default_rng(compiled.predicates)
     buffer = EventBuffer()
     items, sizes = compiled.conjunction, np.diff(compiled.conjunction_offsets)
@@ -163,7 +163,7 @@ def events_of(compiled: Compiled, strings: Strings, count: int) -> EventBuffer:
 
 
 def _entry(compiled: Compiled, run: int, strings: Strings, buffer: EventBuffer) -> tuple[int, int] | None:
-    """The kind and key of a value where a run begins or, if that is nowhere, where it ends."""
+    """Returns the kind and key of a value where a run begins, else where it ends, or None if both ends are open."""
     ends: tuple[tuple[int, I64, int], ...] = (
         (int(compiled.low_kind[run]), compiled.low_key, 0),
         (int(compiled.high_kind[run]), compiled.high_key, -1),

@@ -1,4 +1,4 @@
-"""A builder that gives the conjunctions of rules as rows, as soon as a rule is added."""
+"""A builder that has the conjunctions of a rule as rows as soon as the rule is added."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eligo.index.dynamic.row_encoder import make_rows
 from eligo.jit import kernel
 from eligo.language.tree import Node
 
-_REMEMBERED = 1 << 15  # predicates; then it begins anew
+_REMEMBERED = 1 << 15  # predicates that are kept; with more, all are forgotten
 
 
 class RowBuilder(Builder):
@@ -22,19 +22,20 @@ class RowBuilder(Builder):
 
     @property
     def multi(self) -> frozenset[str]:
+        """Attributes that may have several values."""
         return self._multi
 
     def one(self, root: Node) -> tuple[I32, I64, I64]:
-        """Returns the tree of a rule in normal form, and the rows of its conjunctions: words and offsets.
+        """Returns the tree of a rule in normal form, and the rows of its conjunctions as words and offsets.
 
-        Forgets all rules before; their predicates are kept, because rules often have some in common.
+        Forgets all earlier rules, but keeps their predicates, because rules often have some in common.
         """
         self._forget_rules()
         self.add(root)
         return np.array(self._tree, np.int32), *self.rows_from(0)
 
     def rows_from(self, first: int) -> tuple[I64, I64]:
-        """Returns the rows of all conjunctions from number `first` on: words, and where each row begins."""
+        """Returns the rows of all conjunctions from number `first` on, as words and offsets."""
         columns = (self._attribute, self._flags, self._pattern, self._run_offsets, self._kinds, self._keys)
         begin = self._conjunction_offsets[first]
         words, offsets = rows_of_some(
@@ -49,11 +50,12 @@ class RowBuilder(Builder):
         return np.array(self._tree[self._tree_offsets[-2] :], np.int32)
 
     def forget_from(self, rule: int) -> None:
-        """Forget that rule and those behind it, if they are there; their conjunctions stay, unused."""
+        """Forgets a rule, given by its number, and those behind it, if any. Their conjunctions stay, unused."""
         del self._tree_offsets[rule + 1 :]
         del self._tree[self._tree_offsets[rule] :]
 
     def _forget_rules(self) -> None:
+        """Forgets all rules, and also the predicates once these are many."""
         self._conjunction_numbers.clear()
         del self._conjunction[:]
         del self._conjunction_offsets[1:]
@@ -70,13 +72,13 @@ _TYPES: dict[str, Any] = {"i": np.int32, "B": np.uint8, "q": np.int64}
 
 
 def _over(column: array[int]) -> NDArray[Any]:
-    """Returns a NumPy array over the memory of a column, which must not grow while that array is there."""
+    """Returns a NumPy array over the memory of a column, which must not grow as long as the array exists."""
     return np.frombuffer(column, _TYPES[column.typecode]) if column else np.zeros(0, _TYPES[column.typecode])
 
 
 @kernel
 def rows_of_some(attribute, flags, pattern, run_offsets, kinds, keys, items, offsets):
-    """The rows of conjunctions, given by the numbers of their predicates in the columns."""
+    """Returns the rows of conjunctions, which are given by the numbers of their predicates in the columns."""
     n, runs = len(items), 0
     for p in items:
         runs += run_offsets[p + 1] - run_offsets[p]

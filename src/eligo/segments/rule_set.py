@@ -49,7 +49,7 @@ AT_ONCE = 20_000  # predicates of conjunctions, and runs of predicates, that are
 
 
 class RuleSet(Rules):
-    """Sealed segments and the live one of a matcher."""
+    """The sealed segments and the live one of a matcher."""
 
     kind: ClassVar[Literal["segments", "living"]] = "segments"
 
@@ -61,15 +61,15 @@ class RuleSet(Rules):
         self._view: View | None = None
         self._held: View | None = None
         self._merging: threading.Thread | None = None
-        self._busy: list[Segment] = []  # what that thread is merging
-        self.settled: list[Segment] = []  # what is never merged: somebody else looks after these
+        self._busy: list[Segment] = []  # segments that this thread is merging
+        self.settled: list[Segment] = []  # segments that are never merged here, because their owner does that
 
     def _new_live(self) -> LiveSegment:
         attributes, strings = self.recipe.attributes, self.recipe.strings
         return LiveSegment(RowBuilder(attributes, strings, absent=self.absent, multi=self.multi), strings)
 
     def restore(self, segments: Sequence[Segment], alive: Sequence[U8] = ()) -> None:
-        """Take segments as they were saved, with masks of what is alive in them, if there are any."""
+        """Appends segments as they were saved, with the masks of their living rows, if there are any."""
         for segment, mask in zip(segments, alive or [ALL] * len(segments), strict=True):
             self._append(segment)
             self.alive[-1] = mask
@@ -79,11 +79,12 @@ class RuleSet(Rules):
 
     @property
     def view(self) -> View:
+        """The current view. Waits only while a writer is at work that has not left its view for readers."""
         while True:
             view = self._held or self._view
             if view is not None:
                 return view
-            # A writer that takes long puts a view into `_held` first, so nobody waits for all of its work.
+            # A writer that takes long puts a view into `_held` first, so readers do not wait for all of its work.
             with uninterrupted():
                 lock = self.lock
                 if lock.acquire(timeout=0.002):
@@ -94,7 +95,7 @@ class RuleSet(Rules):
                         lock.release()
 
     def find(self, rule: RuleId) -> Place | None:
-        """Segment (-1: the live one) and row of a rule."""
+        """Returns the number of the segment (-1 for the live one) and the row of a rule, or None if it is not there."""
         row = self.live.rows.get(rule)
         if row is not None:
             return -1, row
@@ -117,7 +118,7 @@ class RuleSet(Rules):
         self, place: Place | None, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...]
     ) -> None:
         sequence = self.next_sequence if place is None else self.sequence_at(place)
-        self.live.add(rule, root, text, weight, tags, sequence)  # of the live segment's rules it takes the place itself
+        self.live.add(rule, root, text, weight, tags, sequence)  # replaces a rule of the live segment itself
         self.next_sequence = max(self.next_sequence, sequence + 1)
         self.count += place is None
         self._view = None
@@ -167,7 +168,7 @@ class RuleSet(Rules):
         return LiveTable(self.live, len(self.live)) if number < 0 else self.segments[number].table
 
     def seal(self) -> None:
-        """Turn the live segment into a sealed one."""
+        """Turns the live segment into a sealed one."""
         self._seal_live()
         self._tidy()
         self.forget_unused()
@@ -179,6 +180,7 @@ class RuleSet(Rules):
         self._view = None
 
     def may_forget(self) -> bool:
+        """Seals the live segment if no view is held and no merge is under way. Returns whether this was so."""
         if self._held is not None or self._busy:
             return False
         self._seal_live()
@@ -211,7 +213,7 @@ class RuleSet(Rules):
         return found
 
     def leave_out(self, marks: Sequence[NDArray[np.bool_]]) -> None:
-        """Report none of the marked rows, of each segment, from now on. To everything else they are still there."""
+        """Hides the marked rows of each segment from readers. `count` and `dead` stay as they are."""
         for number, marked in enumerate(marks):
             if marked.any():
                 alive = self.alive[number]
@@ -220,7 +222,7 @@ class RuleSet(Rules):
 
     @contextmanager
     def quietly(self) -> Iterator[None]:
-        """Changes that are seen together, or undone if one fails: meanwhile readers keep the view that they have."""
+        """Returns a context whose changes readers see together at its end. If one fails, all are undone."""
         outer = self._held
         self._held = outer or self.view
         before = list(self.segments), list(self.alive), list(self.dead), self.live, self.count, self.next_sequence
@@ -229,7 +231,7 @@ class RuleSet(Rules):
             yield
         except BaseException:
             self.segments, self.alive, self.dead, self.live, self.count, self.next_sequence = before
-            self.live.rows = alive  # what was added since stays where it is, and is dead
+            self.live.rows = alive  # rules added since keep their rows, and are dead
             raise
         finally:
             self._held = outer
@@ -238,16 +240,16 @@ class RuleSet(Rules):
             self.forget_unused()
 
     def observe(self, events: Any) -> None:
-        """Keep some of the events and build all indexes anew with what they tell."""
+        """Keeps a sample of the events, and builds all indexes anew with it."""
         self.wait()
         sample = Sample(events, self.view.encoder)
-        self.recipe.sample = sample if sample.events else None  # segments made from now on use it
+        self.recipe.sample = sample if sample.events else None  # for the segments made from now on
         for segment in list(self.segments):
             better = self.recipe.reindexed(segment)
             better.warm()
             with self.lock:
                 self._forget_lost_merge()
-                # One that is being merged, or was, gets its new index from the merge.
+                # A segment that is being merged, or was, gets its new index from the merge.
                 if not any(segment is busy for busy in self._busy):
                     self._exchange(segment, better)
 
@@ -282,6 +284,7 @@ class RuleSet(Rules):
     # -- views
 
     def _new_view(self) -> View:
+        """Returns a view of all segments as they are now."""
         segments: list[MaskedSegment] = list(self.segments)
         alive = list(self.alive)
         if len(self.live.rows):
@@ -296,7 +299,7 @@ class RuleSet(Rules):
     # -- merging
 
     def _tidy(self) -> None:
-        """Merge what has become too much."""
+        """Merges segments that are due, small ones at once. Starts the merging thread if there is work for it."""
         self._forget_lost_merge()
         while True:
             group = self._group()
@@ -310,12 +313,14 @@ class RuleSet(Rules):
             self._replace(group, *self._merged(group))
 
     def _forget_lost_merge(self) -> None:
-        """In a forked child there is no thread that merges, whatever it was at."""
+        """Forgets a merge whose thread is gone. That happens in a forked child, which has no other threads."""
         if self._merging is not None and not self._merging.is_alive():
             self._merging, self._busy = None, []
 
     def _group(self) -> list[int]:
-        """Segments to merge: a size class with enough members and all smaller ones, or one that is mostly dead."""
+        """Returns the numbers of the segments to merge: a size class with enough members and all smaller ones, or one
+        that is mostly dead. Returns an empty list if no merge is due.
+        """
         living = {
             i: len(segment) - self.dead[i]
             for i, segment in enumerate(self.segments)
@@ -331,7 +336,7 @@ class RuleSet(Rules):
         return merge_segments([self.segments[i] for i in group], [self.alive[i] for i in group], self.recipe)
 
     def _replace(self, group: list[int], merged: Segment, moved: list[I64]) -> None:
-        """Put a merged segment in the place of those it was made of; rules that died meanwhile are dead in it too."""
+        """Replaces segments by the one they were merged into. Rules that were removed meanwhile are masked in it."""
         mask = np.ones(len(merged), np.uint8)
         for i, rows in zip(group, moved, strict=True):
             if len(self.alive[i]):
@@ -348,7 +353,7 @@ class RuleSet(Rules):
         self._view = None
 
     def _unplanned(self) -> Segment | None:
-        """A segment that was built fast, and is to be searched fast from now on, if no merge is due."""
+        """Returns a segment that was built fast and has yet to be planned, or None. Merges that are due come first."""
         if self._group():
             return None
         for segment in self.segments:
@@ -357,6 +362,7 @@ class RuleSet(Rules):
         return None
 
     def _merge_loop(self) -> None:
+        """Merges and plans segments until nothing is due. Holds the lock only to choose and to replace them."""
         while True:
             with self.lock:
                 group, unplanned = self._group(), self._unplanned()
@@ -373,13 +379,13 @@ class RuleSet(Rules):
                     made.blocks.follow(unplanned.blocks)
                 made.warm()
             except BaseException:
-                # Nothing is lost, the segments are still there; the next change tries again.
+                # The segments are still there, and the next change tries again.
                 log.exception("merging %d segments failed", len(chosen))
                 with self.lock:
                     self._busy, self._merging = [], None
                 return
             with self.lock:
-                self._busy = []  # while they stood here nobody else took these segments away
+                self._busy = []  # as long as they were here, no other thread replaced these segments
                 if unplanned is not None:
                     self._exchange(unplanned, made)
                     continue
@@ -389,17 +395,17 @@ class RuleSet(Rules):
                 self.forget_unused()
 
     def _exchange(self, segment: Segment, better: Segment) -> None:
-        """Put the same rules with another index in the place of a segment."""
+        """Puts the same rules with another index in the place of a segment."""
         self.segments = [better if one is segment else one for one in self.segments]
         self._view = None
 
     def wait(self, seconds: float | None = None) -> None:
-        """Until no merge is under way, or so long."""
+        """Waits until no merge is under way, at most so many seconds."""
         merging = self._merging
         if merging is not None:
             merging.join(seconds)
 
 
 def _size_class(rules: int) -> int:
-    """Sizes within a factor of four are of one class."""
+    """Returns the class of a size. Sizes within a factor of four are of one class."""
     return max(0, (rules // SEALED).bit_length() - 1) // 2

@@ -1,4 +1,4 @@
-"""What a segment knows of its rules beside their meaning: id, text, weight, tags, and when they were added.
+"""The columns of a segment's rules beside their meaning: id, text, weight, tags, and the order of adding.
 
     sequence                      int64, ascending: the order of adding; a rule that replaces another takes its number
     ids                           int64 ids, or for strings id_offsets and id_data (UTF-8)
@@ -7,14 +7,14 @@
     tag_offsets, tag              tags of a rule as numbers of tag_name_offsets / tag_name_data
     slots                         hash of the id to row + 1, linear probing, at most half full
 
-Some tags are no user's, and begin with a character that Unicode keeps free for such uses:
+Hidden tags, which no user gave, begin with a character that Unicode keeps free for such uses:
 
     MENTION    the rule names an attribute in its text that its normal form does not (`a = 1 and a = 2`); should the
                attribute become multi-valued, the rule has to be compiled again
-    JOINED     what is to be asked of documents where the rest of the rule holds (documents/quantified.py)
+    JOINED     what is to be asked of documents where the rest of the rule holds (language/quantified.py)
     OWNER      whose rule it is
 
-Where texts lie in a table beside, a subclass has locators in `text_data` and finds them there (`store/tables.py`).
+If texts are in a table of their own, a subclass has locators in `text_data` and finds them there (`store/tables.py`).
 
 No Python object stands for a rule: ten million rules would otherwise stop the process at every garbage collection.
 """
@@ -39,14 +39,14 @@ from eligo.rule import Rule, RuleId
 
 MENTION, JOINED, OWNER = "\U0010ffff", "\U0010fffe", "\U000ffffe"
 HIDDEN = (MENTION, JOINED, OWNER)
-FEW = 8  # ids that are whole numbers: more are taken faster by NumPy than one by one
-MANY = 16  # ids of text: more are decoded faster by Arrow than one by one
-KEPT = 1 << 22  # rules of a segment of which Python objects of ids are kept
+FEW = 8  # integer ids up to which reading them one by one is faster than NumPy
+MANY = 16  # string ids up to which decoding them one by one is faster than Arrow
+KEPT = 1 << 22  # rules of a segment up to which string ids are kept as Python objects
 NO_TEXTS: tuple[I64, U8] = np.zeros(1, np.int64), np.zeros(0, np.uint8)
 
 
 def is_id(rule: object) -> TypeGuard[RuleId]:
-    """Whether this could be the id of a rule: valid text, or an integer of 64 bits, and no Boolean."""
+    """Tests whether a value can be the id of a rule: a valid string or an integer of 64 bits, but no Boolean."""
     if type(rule) is int:
         return -(2**63) <= rule < 2**63
     if type(rule) is not str:
@@ -59,7 +59,7 @@ def is_id(rule: object) -> TypeGuard[RuleId]:
 
 
 def rule_of(rule: RuleId, text: str, weight: float, tags: Iterable[str]) -> Rule:
-    """Returns a rule as users get it back, given all its tags."""
+    """Returns a rule as users get it. `tags` are all its tags; hidden ones are left out, but for the owner."""
     every = tuple(tags)
     if not any(tag.startswith(HIDDEN) for tag in every):
         return Rule(rule, text, weight, every)
@@ -69,7 +69,7 @@ def rule_of(rule: RuleId, text: str, weight: float, tags: Iterable[str]) -> Rule
 
 @dataclass(frozen=True)
 class RuleTable:
-    """The arrays drawn above."""
+    """The columns of the rules of a segment: the arrays drawn above."""
 
     sequence: I64
     ids: I64
@@ -89,6 +89,7 @@ class RuleTable:
 
     @property
     def has_text_ids(self) -> bool:
+        """Whether ids are strings. False if there are no rules."""
         return len(self.ids) == 0 and len(self.sequence) > 0
 
     def arrays(self) -> Arrays:
@@ -96,19 +97,19 @@ class RuleTable:
 
     @property
     def texts_apart(self) -> object:
-        """What `text_data` leads to, if it has locators instead of texts."""
+        """The table to which the locators in `text_data` lead, or None if `text_data` has the texts themselves."""
         return None
 
     def written(self) -> RuleTable:
-        """The same rules with their texts in their own arrays."""
+        """Returns the same rules with their texts in the table's own arrays."""
         return self
 
     def made_of(self, arrays: Mapping[str, NDArray[Any]]) -> RuleTable:
-        """Another table, whose texts lie where those of this one do."""
+        """Returns a table of these arrays whose texts are where those of this table are."""
         return RuleTable(**arrays)
 
     def row(self, rule: RuleId) -> int:
-        """The row of an id, or -1."""
+        """Returns the row of an id, or -1."""
         if isinstance(rule, str):
             if not self.has_text_ids:
                 return -1
@@ -117,13 +118,13 @@ class RuleTable:
         return int(find_integer(self.ids, self.slots, rule)) if len(self.ids) else -1
 
     def integer_ids(self, rows: I32) -> I64:
-        """The ids of some rows, which are integers."""
+        """Returns the ids of some rows, in a table whose ids are integers."""
         ids = room(len(rows))
         take_integers(self.ids, rows, ids)
         return ids
 
     def rows_of(self, ids: Sequence[RuleId]) -> I32:
-        """The rows of ids, all of one type; -1 for those that are not here."""
+        """Returns the rows of ids, which must be of one type and at least one, with -1 for those that are not here."""
         if isinstance(ids[0], str):
             if not self.has_text_ids:
                 return np.full(len(ids), -1, np.int32)
@@ -139,8 +140,8 @@ class RuleTable:
         return bytes(self.id_data[self.id_offsets[row] : self.id_offsets[row + 1]]).decode()
 
     def id_list(self, rows: I32) -> list[RuleId]:
-        """The ids of some rows. Texts are kept: making one takes longer than finding a match. (A new number takes no
-        longer than looking for an old one in memory.)
+        """Returns the ids of some rows. Strings are kept, because making one takes longer than finding a match; an
+        integer is made as fast as it would be found in memory.
         """
         if len(self.ids):
             if len(rows) <= FEW:
@@ -170,16 +171,16 @@ class RuleTable:
 
     @cached_property
     def _id_view(self) -> memoryview:
-        """Ids that are whole numbers, of which one is read in a third of the time."""
+        """Integer ids as a view from which one is read in a third of the time."""
         return memoryview(self.ids)  # type: ignore[arg-type]
 
     @cached_property
     def _objects(self) -> tuple[NDArray[Any], U8]:
-        """Ids that were asked for, as Python objects, and which these are."""
+        """String ids that were asked for, as Python objects by row, and a byte for each row that has one."""
         return np.empty(len(self), np.object_), np.zeros(len(self), np.uint8)
 
     def id_array(self) -> pa.Array:
-        """All ids as an Arrow array over the same memory."""
+        """Returns all ids as an Arrow array over the same memory."""
         if not self.has_text_ids:
             return arrow_of(self.ids)
         return pa.Array.from_buffers(
@@ -187,13 +188,13 @@ class RuleTable:
         )
 
     def id_column(self, rows: I32) -> pa.Array:
-        """The ids of some rows as an Arrow array."""
+        """Returns the ids of some rows as an Arrow array."""
         if self.has_text_ids:
             return self.id_array().take(arrow_of(rows))
         return arrow_of(self.integer_ids(rows))
 
     def text_array(self) -> pa.Array:
-        """All texts as an Arrow array over the same memory."""
+        """Returns all texts as an Arrow array over the same memory."""
         return pa.Array.from_buffers(
             pa.large_string(), len(self), [None, pa.py_buffer(self.text_offsets), pa.py_buffer(self.text_data)]
         )
@@ -202,14 +203,15 @@ class RuleTable:
         return bytes(self.text_data[self.text_offsets[row] : self.text_offsets[row + 1]]).decode()
 
     def texts_of(self, rows: I64) -> list[str]:
-        """The texts of some rows."""
+        """Returns the texts of some rows."""
         return [self.text(row) for row in rows.tolist()]
 
     def tag_names(self) -> list[str]:
+        """Returns the names of all tags, hidden ones included, by number."""
         return unpacked(self.tag_name_offsets, self.tag_name_data)
 
     def rule(self, row: int, text: str | None = None) -> Rule:
-        """The rule of a row, whose text the caller may know."""
+        """Returns the rule of a row. `text` is its text, if the caller knows it."""
         names = (self.tag_name_offsets, self.tag_name_data)
         tags = (
             bytes(names[1][names[0][tag] : names[0][tag + 1]]).decode()
@@ -218,7 +220,7 @@ class RuleTable:
         return rule_of(self.id(row), self.text(row) if text is None else text, float(self.weight[row]), tags)
 
     def rules(self) -> list[Rule]:
-        """All rules, of a table that has their texts."""
+        """Returns all rules, of a table that has their texts itself."""
         names, tags = self.tag_names(), self.tag.tolist()
         ids = self.id_list(np.arange(len(self), dtype=np.int32))
         columns = zip(ids, strings_of(self.text_offsets, self.text_data), self.weight.tolist(), strict=True)
@@ -230,8 +232,8 @@ class RuleTable:
 
     @cached_property
     def joins(self) -> tuple[I32, list[str]] | None:
-        """For every row the number of its tag that says what to ask of documents, or -1, and the tags without their
-        mark; None if no rule has one.
+        """For every row the number of the tag that says what to ask of documents, or -1, and the names of all tags
+        without their first character. None if no rule has such a tag.
         """
         names = self.tag_names()
         marked = np.array([name.startswith(JOINED) for name in names], np.bool_)
@@ -244,7 +246,7 @@ class RuleTable:
         return number, [name[1:] for name in names]
 
     def rows_with_tags(self, tags: Container[str]) -> U8:
-        """A byte for every row: whether the rule has one of the tags."""
+        """Returns a byte for every row: whether the rule has one of the tags."""
         names = self.tag_names()
         chosen = np.array([name in tags for name in names], np.bool_)
         mask = np.zeros(len(self), np.uint8)
@@ -261,7 +263,7 @@ def make_rule_table(
     weights: Sequence[float],
     tags: Sequence[tuple[str, ...]],
 ) -> RuleTable:
-    """From Python values; rules come in the order of their sequence numbers."""
+    """Makes a table from Python values. The rules must be in the order of their sequence numbers."""
     names: dict[str, int] = {}
     flat = [names.setdefault(tag, len(names)) for some in tags for tag in dict.fromkeys(some)]
     text_offsets, text_data = packed(texts)
@@ -292,7 +294,9 @@ def column_table(
     weights: NDArray[np.float64],
     tags: Mapping[int, tuple[str, ...]],
 ) -> RuleTable:
-    """From arrays, with tags by row, and without the slots that find a row by its id; `join_rule_tables` makes them."""
+    """Makes a table from arrays, and tags by row. Its slots are empty, so it finds no row by its id until
+    `join_rule_tables` has filled them.
+    """
     names: dict[str, int] = {}
     numbers: list[int] = []
     tag_offsets = np.zeros(len(sequence) + 1, np.int64)
@@ -321,9 +325,9 @@ def column_table(
 
 
 def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool_] | None], order: I64) -> RuleTable:
-    """The kept rows of all tables, one table after another, then in `order`.
+    """Joins the kept rows of all tables, one table after another, and then puts them in `order`.
 
-    Texts that all lie in one place stay there; else those that lie elsewhere are read.
+    Texts stay where they are if those of all tables are in one place; otherwise they are read into the new table.
     """
     if any(table.texts_apart is not tables[0].texts_apart for table in tables):
         tables = [table.written() for table in tables]
@@ -343,7 +347,7 @@ def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool
     for table, k in zip(tables, keep, strict=True):
         kept, every = kept_slices(table.tag, table.tag_offsets, k)[0], table.tag_names()
         numbers = np.zeros(len(every), np.int32)
-        for number in np.unique(kept).tolist():  # what only rules that are gone had is forgotten
+        for number in np.unique(kept).tolist():  # names that only removed rules had are left out
             numbers[number] = names.setdefault(every[number], len(names))
         parts.append(numbers[kept])
     joined["tag"] = np.concatenate(parts)
@@ -359,7 +363,7 @@ def join_rule_tables(tables: Sequence[RuleTable], keep: Sequence[NDArray[np.bool
 
 
 def join_slices(parts: Sequence[tuple[NDArray[Any], I64]]) -> tuple[NDArray[Any], I64]:
-    """Slices of several arrays one after another, and their offsets."""
+    """Joins the items of several sliced arrays. Returns all items and all offsets."""
     offsets, end = [np.zeros(1, np.int64)], 0
     for _, part in parts:
         offsets.append(part[1:] - part[0] + end)
@@ -372,19 +376,19 @@ def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
 
 
 def packed(texts: Sequence[str]) -> tuple[I64, U8]:
-    """Offsets and UTF-8 bytes. (pyarrow.array would do it too, but imports pandas on its first call, half a second.)"""
+    """Returns offsets and UTF-8 bytes of strings. pyarrow.array would first import pandas, which takes a while."""
     raw = [text.encode() for text in texts]
     return _offsets(list(map(len, raw))), np.frombuffer(bytearray(b"".join(raw)), np.uint8)
 
 
 def unpacked(offsets: I64, data: U8) -> list[str]:
-    """The strings that `packed` made offsets and bytes of."""
+    """Returns the strings whose offsets and bytes `packed` returned."""
     raw = data.tobytes()
     return [raw[a:b].decode() for a, b in pairwise(offsets.tolist())]
 
 
 def strings_of(offsets: I64, data: U8) -> list[str]:
-    """The same, in the way that is faster for so many."""
+    """Does the same as `unpacked`, in the way that is faster for so many strings."""
     if len(offsets) <= MANY:
         return unpacked(offsets, data)
     array = pa.Array.from_buffers(
@@ -409,7 +413,7 @@ def _id_slots(ids: I64, offsets: I64, data: U8) -> I32:
 
 @kernel
 def fill_integers(ids, slots):
-    """Enter the ids, all different, into the slots."""
+    """Enters the ids, which must all be different, into the slots."""
     mask = np.uint64(len(slots) - 1)
     for row in range(len(ids)):
         at = mixed(np.uint64(0), ids[row]) & mask
@@ -420,7 +424,7 @@ def fill_integers(ids, slots):
 
 @kernel
 def find_integers(ids, slots, wanted):
-    """The row of each id, or -1."""
+    """Returns the row of each id, or -1."""
     rows = np.empty(len(wanted), np.int32)
     for i in range(len(wanted)):
         rows[i] = find_integer(ids, slots, wanted[i])
@@ -429,7 +433,7 @@ def find_integers(ids, slots, wanted):
 
 @kernel
 def find_texts(data, begin, end, slots, texts, offsets):
-    """The same for ids that are texts."""
+    """Returns the row of each id, or -1, for ids that are strings."""
     rows = np.empty(len(offsets) - 1, np.int32)
     for i in range(len(rows)):
         rows[i] = find_bytes(data, begin, end, slots, texts, offsets[i], offsets[i + 1])
@@ -438,7 +442,7 @@ def find_texts(data, begin, end, slots, texts, offsets):
 
 @kernel
 def find_integer(ids, slots, wanted):
-    """The row of an id, or -1."""
+    """Returns the row of an id, or -1."""
     mask = np.uint64(len(slots) - 1)
     at = mixed(np.uint64(0), np.int64(wanted)) & mask
     while slots[at] != 0:
@@ -450,6 +454,6 @@ def find_integer(ids, slots, wanted):
 
 @kernel
 def take_integers(ids, rows, taken):
-    """Writes the ids of some rows."""
+    """Writes the ids of some rows into `taken`."""
     for k in range(len(rows)):
         taken[k] = ids[rows[k]]

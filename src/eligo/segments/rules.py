@@ -42,8 +42,8 @@ _LOST = (
     "a thread was adding or removing rules when this process was forked, so here they can be matched but not changed: "
     "open them from a snapshot in this process, or fork when no thread changes them"
 )
-_SOME_NAMES, _SOME_BYTES = 1024, 1 << 18  # that nobody looks for
-Place = tuple[int, int]  # where a rule lies, until the next change
+_SOME_NAMES, _SOME_BYTES = 1024, 1 << 18  # so few unused ones are not looked for
+Place = tuple[int, int]  # segment and row of a rule, valid until the next change
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class _Worth:
-    """How much rules named when somebody last looked for what is unused."""
+    """How much the rules named when unused names and strings were last looked for."""
 
     attributes: int = 0
     strings: int = 0
@@ -71,7 +71,7 @@ class _Worth:
     rules: int = 0
 
     def looking(self, attributes: int, strings: int, size: int, rules: int) -> bool:
-        """Whether half of what there is now may be unused, and is worth the search."""
+        """Tests whether about half of what there is now may be unused, so that it is worth looking for."""
         return (
             attributes > 2 * self.attributes + _SOME_NAMES
             or strings > 2 * self.strings + _SOME_NAMES
@@ -81,7 +81,7 @@ class _Worth:
 
 
 class Rules(ABC):
-    """The rules of one matcher. Methods that change something are called with `lock` held."""
+    """The rules of one matcher. Methods that change something must be called with `lock` held."""
 
     kind: ClassVar[Literal["segments", "living"]]
     segments: Sequence[IndexedSegment]  # sealed, or changing in place
@@ -102,7 +102,7 @@ class Rules(ABC):
         self.loading = 0  # loads under way, whose rules name attributes and strings and are not here yet
         self.next_sequence = 0
         self.count = 0
-        self.forgets = True  # False: others know strings and attributes by the numbers that they have here
+        self.forgets = True  # False if numbers of strings and attributes are also known elsewhere
         self._worth = _Worth()
         here = weakref.ref(self)
         self.recipe.count = lambda: rules.count if (rules := here()) is not None else 0
@@ -110,31 +110,31 @@ class Rules(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Be without rules, with the tables of the recipe."""
+        """Begins without rules, with the tables of the recipe."""
 
     def new_pending(self, multi: frozenset[str] | None = None) -> Pending:
-        """A place for rules to be compiled with what is multi-valued now, or with other attributes that are."""
+        """Returns an empty place to compile rules in. `multi` replaces the current multi-valued attributes."""
         chosen = self.multi if multi is None else multi
         return Pending(Builder(self.recipe.attributes, self.recipe.strings, absent=self.absent, multi=chosen))
 
     def wanted(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """For every number of an attribute, whether it is one of these."""
+        """Returns for every attribute, by number, whether it is one of these names."""
         metas = self.recipe.attributes.metas
         marked = np.zeros(len(self.recipe.attributes), np.bool_)
         marked[[metas[name] >> 8 for name in names if name in metas]] = True
         return marked
 
     def adopt(self, attributes: Attributes, strings: Strings) -> None:
-        """Use these tables from now on; there are no rules yet."""
+        """Uses these tables from now on. There must be no rules yet."""
         self.recipe.attributes, self.recipe.strings = attributes, strings
         self._worth = _Worth(attributes.taken, strings.taken, strings.size)
         self.begin()
 
     def forget_unused(self) -> None:
-        """Free the strings and attributes that no rule names any more, if these may be more than all others.
+        """Frees the strings and attributes that no rule names any more, if these may be more than all others.
 
-        Numbers stay what they are, and free ones are given out again, so that nothing has to be compiled anew. Looking
-        for them takes as long as reading all predicates: it is done when there is twice as much as at the last time.
+        Numbers stay what they are, and free ones are given out again, so nothing has to be compiled anew. Looking for
+        them takes as long as reading all predicates, so it is done when there is twice as much as the last time.
         """
         attributes, strings = self.recipe.attributes, self.recipe.strings
         worth = self._worth.looking(attributes.taken, strings.taken, strings.size, self.count)
@@ -152,10 +152,10 @@ class Rules(ABC):
 
     @abstractmethod
     def may_forget(self) -> bool:
-        """Whether numbers of attributes and strings are nowhere but in the tables and in rules that are there."""
+        """Tests whether numbers of attributes and strings are nowhere but in the tables and in rules of segments."""
 
     def used_numbers(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """For every number of an attribute, and of a string, whether some rule that is there names it."""
+        """Returns for every attribute and for every string, by number, whether a rule of the segments names it."""
         attributes = np.zeros(len(self.recipe.attributes), np.bool_)
         strings = np.zeros(len(self.recipe.strings), np.bool_)
         for segment in self.segments:
@@ -164,7 +164,7 @@ class Rules(ABC):
 
     @abstractmethod
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
-        """Use these tables from now on, in which all that rules name has the number that it had."""
+        """Replaces the tables. All attributes and strings that rules name must have kept their numbers."""
 
     # -- reading
 
@@ -174,14 +174,14 @@ class Rules(ABC):
 
     @abstractmethod
     def find(self, rule: RuleId) -> Place | None:
-        """Where a rule is, as far as the writer is."""
+        """Returns the place of a rule, or None if it is not there. Changes that readers do not see yet are included."""
 
     def known(self, ids: Sequence[RuleId]) -> NDArray[np.bool_]:
-        """Of each of many ids, all of one type, whether there is such a rule, as far as the writer is."""
+        """Returns for each of many ids, all of one type, whether `find` finds such a rule."""
         return np.array([self.find(rule) is not None for rule in ids], np.bool_)
 
     def table(self, number: int) -> RuleTable | LiveTable | PooledTable:
-        """The table of a segment, by its number in places."""
+        """Returns the table of a segment, given by its number in places."""
         return self.segments[number].table
 
     def sequence_at(self, place: Place) -> int:
@@ -191,12 +191,12 @@ class Rules(ABC):
         return self.table(place[0]).rule(place[1])
 
     def rules_at(self, places: Sequence[Place]) -> list[Rule]:
-        """The same of many: texts are read a table at a time."""
+        """Returns the rules at some places. Texts are read a table at a time, which is faster than one by one."""
         texts = self.texts_at(places)
         return [self.table(number).rule(row, text) for (number, row), text in zip(places, texts, strict=True)]
 
     def texts_at(self, places: Sequence[Place]) -> list[str]:
-        """The texts of the rules at some places."""
+        """Returns the texts of the rules at some places."""
         texts: dict[Place, str] = {}
         for number in {number for number, _ in places}:
             rows = [row for other, row in places if other == number]
@@ -206,7 +206,9 @@ class Rules(ABC):
 
     @abstractmethod
     def rules_naming(self, names: Iterable[str], *, mentioned: bool) -> list[Place]:
-        """Places of the rules that look at one of the attributes; `mentioned`: or name it in their text alone."""
+        """Returns the places of the rules that look at one of the attributes and, if `mentioned`, of those that only
+        name one in their text.
+        """
 
     @abstractmethod
     def figures(self) -> Figures: ...
@@ -217,33 +219,33 @@ class Rules(ABC):
     def put(
         self, place: Place | None, rule: RuleId, root: Node, text: str, weight: float, tags: tuple[str, ...]
     ) -> None:
-        """Append a rule that is not there, or put it in the place of the one at `place`, whose number it takes."""
+        """Appends a rule that is not there, or replaces the one at `place` and takes its sequence number."""
 
     @abstractmethod
     def remove(self, place: Place) -> None:
-        """Remove the rule at a place that `find` gave."""
+        """Removes the rule at a place that `find` returned."""
 
     @abstractmethod
     def quietly(self) -> AbstractContextManager[None]:
-        """Changes that are seen together: meanwhile readers see what was there before."""
+        """Returns a context whose changes readers see together at its end; until then they see the rules of before."""
 
     @abstractmethod
     def made(self, table: RuleTable, compiled: Compiled) -> Any:
-        """Many rules in the form that `extend` takes; all that takes long."""
+        """Returns many rules in the form that `extend` takes. This is the part of a load that takes long."""
 
     @abstractmethod
     def extend(self, made: Iterable[Any]) -> None:
-        """Take many rules at once."""
+        """Appends many rules at once, in the form that `made` returns."""
 
     @abstractmethod
     def remove_many(self, places: Sequence[Place]) -> None: ...
 
     @abstractmethod
     def observe(self, events: Any) -> None:
-        """Learn from events how often predicates hold."""
+        """Learns from events how often predicates hold."""
 
     def seal(self) -> None:  # noqa: B027, not every kind has something open
-        """End what was begun with another set of multi-valued attributes."""
+        """Seals rules that were compiled with another set of multi-valued attributes. Does nothing by default."""
 
     def wait(self, seconds: float | None = None) -> None:  # noqa: B027, not every kind works beside
-        """Until no work beside is under way, or so long."""
+        """Waits until no background work is under way, at most so many seconds."""

@@ -36,7 +36,7 @@ class Sample:
         self.events = sum(buffer.events for buffer in self.buffers)
 
     def follow(self, attributes: Attributes, strings: Strings, gone: NDArray[np.bool_]) -> None:
-        """Know the strings of these numbers no more: they will be given to others."""
+        """Replaces the numbers of strings that are `gone` by -1, because they will be given to other strings."""
         with self._lock:
             for buffer in self.buffers:
                 named = buffer.meta & 255 == codes.STRING
@@ -45,12 +45,12 @@ class Sample:
 
     @contextmanager
     def some(self) -> Iterator[EventBuffer]:
-        """Some of the events, to be searched for; nobody else does meanwhile."""
+        """Returns a context with some of the events to search for. No other thread uses their buffer meanwhile."""
         with self._lock:
             yield self.buffers[0]
 
     def held(self, conjunctions: Conjunctions) -> I64:
-        """For every predicate how many of the events satisfy it."""
+        """Returns for every predicate how many of the events satisfy it."""
         counts = np.zeros(len(conjunctions.predicates) + 1, np.int64)
         truth = conjunctions.predicates.no_truth()
         with self._lock:
@@ -67,19 +67,19 @@ class Sample:
 
 
 def _still_known(numbers: I64, gone: NDArray[np.bool_]) -> I64:
-    """Numbers of strings, -1 for those that are gone."""
+    """Returns numbers of strings, with -1 for those that are gone."""
     known = (numbers >= 0) & (numbers < len(gone))
     known[known] = ~gone[numbers[known]]
     return np.where(known, numbers, -1)
 
 
 def rank_by(held: I64, conjunctions: Conjunctions) -> I64:
-    """Higher for predicates that more of the events satisfy; of those alike in this, for those of more spaces."""
+    """Returns ranks of predicates: higher if more of the events satisfy them or, among equals, with more spaces."""
     return held * _APART + unlikeliness(conjunctions)
 
 
 def _some(events: Any) -> Any:
-    """At most twice as many events as are kept, evenly spaced."""
+    """Returns evenly spaced events, fewer than twice as many as are kept."""
     events = table_events(events)
     if isinstance(events, TableEvents):
         step = max(1, len(events) // KEPT)
@@ -96,7 +96,7 @@ def _some(events: Any) -> Any:
 
 @kernel
 def count_truths(spaces, predicates, e, events, truth, counts):
-    """Add to the counts the predicates that each of the events satisfies."""
+    """Adds 1 to the count of each predicate for each of the events that satisfies it."""
     for row in range(events):
         n = locate(spaces, e, row)
         update_truth(predicates, e, n, truth)

@@ -1,4 +1,4 @@
-"""What is left of the rules that an event matches when documents are asked."""
+"""Filters the rules that an event matches by what they ask of documents."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from eligo.segments.base import Joined
 
 
 class Screen(Protocol):
-    """Asks documents what rules with quantifiers leave to be asked of them. The documents stand still meanwhile."""
+    """Answers what rules with quantifiers ask of documents. The documents do not change while it is used."""
 
     def begin(self, first: int, events: Any) -> None:
-        """From now on event number `first` is the first of these: a list of dicts, or a table."""
+        """Begins with new events, a list of dicts or a table, the first of which has the number `first`."""
 
     def holds(self, event: int, tag: str) -> bool:
-        """Whether what a tag says, behind JOINED (rule_table.py), is true of an event."""
+        """Tests whether the residual in a tag, given without its mark JOINED (rule_table.py), is true of an event."""
 
     def compared(self, event: int, tags: list[str], which: I32) -> tuple[I64, bool]:
-        """The same for some of a table's tags, given by number, -1 being true, as 0 and 1, as far as it is found by
-        comparing values alone; ASK where `holds` must tell, and whether there is such. A list of tags never changes.
+        """Returns for each number in `which` whether that tag is true of an event: 0, 1, or ASK where comparing values
+        is not enough and `holds` must decide; and whether there is an ASK. The number -1 is true. A list of tags never
+        changes, so results of it may be kept.
         """
 
 
-ASK = 2  # in place of a truth
-_TOGETHER = 4  # rules of an event that are worth being decided together
+ASK = 2  # instead of 0 or 1: not decided
+_TOGETHER = 4  # rules of an event from which deciding them together pays
 
 
 def screened(screen: Screen, joined: Joined, events: I64 | int) -> NDArray[np.bool_]:
-    """Returns which rules an event, or the event beside each of them, still satisfies when documents are asked."""
+    """Returns which rules still match when documents are asked. `events` is their event, or one beside each."""
     which, tags = joined
     if isinstance(events, int):
         if len(which) < _TOGETHER or not isinstance(tags, list):
@@ -50,7 +51,7 @@ def screened(screen: Screen, joined: Joined, events: I64 | int) -> NDArray[np.bo
     for event, number in pairs.T.tolist():
         try:
             asked.append(number < 0 or screen.holds(event, name(number)))
-        except UnusableValuesError:  # names its events itself
+        except UnusableValuesError:  # its text names the events already
             raise
         except EventError as error:
             raise EventError(f"event {event}: {error}") from None
@@ -67,4 +68,5 @@ def _one_by_one(screen: Screen, which: I32, tags: list[str] | Callable[[int], st
 
 
 def name_of(tags: list[str] | Callable[[int], str]) -> Callable[[int], str]:
+    """Returns the function that returns a tag by its number."""
     return tags.__getitem__ if isinstance(tags, list) else tags

@@ -1,7 +1,6 @@
-"""A segment: rules compiled, indexed and ready, never changed.
+"""A sealed segment: rules compiled, indexed and never changed.
 
-What dies stays in its arrays and is left out of answers by the view's `alive` mask, until a merge leaves it out for
-good.
+Removed rules stay in its arrays. The view's `alive` mask leaves them out of answers, until a merge drops them.
 """
 
 from __future__ import annotations
@@ -42,13 +41,15 @@ from eligo.threads import ALONE, Team
 
 @dataclass(frozen=True)
 class Facts:
-    """What is asked of a segment again and again: how many conjunctions and predicates it has, how many items they are
-    in all (predicates of conjunctions, runs of predicates), and whether it has no trees; of which attributes the events
-    must bring strings as bytes, and which of these have a pattern that only the text itself can answer; how it was
-    planned (planning.py).
+    """What is asked of a segment again and again.
+
+    `counts`: conjunctions, predicates, items of both (predicates of conjunctions, runs of predicates), whether there
+    are no trees, the kind of index that was planned, and conjunctions with a gate (evaluate/gating.py). Then the
+    attributes whose strings events must bring as bytes, those with a pattern that only the text can answer, and the
+    trials of planning.py, a row each.
     """
 
-    counts: I64  # the last: which kind of index is planned, how many conjunctions have a gate (evaluate/gating.py)
+    counts: I64
     text_attributes: I32
     pattern_attributes: I32
     tried: F64
@@ -65,7 +66,7 @@ class Facts:
 class Segment(MaskedSegment, IndexedSegment):
     """Rules in all their forms: table, compiled arrays, conjunctions, index and evaluator.
 
-    Where the index keeps the conjunctions itself, `compiled` has trees alone and `conjunctions` is None.
+    If the index keeps the conjunctions itself, `compiled` has only the trees and `conjunctions` is None.
     """
 
     table: RuleTable
@@ -80,11 +81,11 @@ class Segment(MaskedSegment, IndexedSegment):
 
     @property
     def size(self) -> int:
-        """How much work merging is: predicates of conjunctions, and runs of predicates."""
+        """Work of a merge: predicates of conjunctions, runs of predicates, and rules."""
         return int(self.facts.counts[2]) + len(self)
 
     def whole(self) -> Compiled:
-        """Returns the rules with their predicates."""
+        """Returns the compiled rules with their predicates, read back from the index if this keeps them."""
         if self.conjunctions is not None:
             return self.compiled
         return replace(self.compiled, **self.index.predicates(int(self.facts.counts[0])))
@@ -108,7 +109,7 @@ class Segment(MaskedSegment, IndexedSegment):
         return found
 
     def spelt_out(self) -> tuple[Compiled, Conjunctions]:
-        """Returns the rules with their predicates and, for these, spaces."""
+        """Returns the compiled rules with their predicates, and their conjunctions with spaces."""
         if self.conjunctions is not None:
             return self.compiled, self.conjunctions
         rules = self.whole()
@@ -117,8 +118,8 @@ class Segment(MaskedSegment, IndexedSegment):
     def match_batch(
         self, events: EventBuffer, allowed: U8, *, named: bool = False, team: Team = ALONE
     ) -> tuple[I64, I32 | I64]:
-        """For all events of the buffer: ends (n + 1 of them), and the rows that each one matches, ascending; if `named`
-        the ids of these, which are integers.
+        """Matches all n events of the buffer. Returns n + 1 ends, and the rows that each event matches, ascending; or,
+        if `named`, their ids, which must be integers. `team` are the threads that share the work.
         """
         if self.index.blocks != "never":
             engine = self.blocks.engine(self, events)
@@ -140,11 +141,11 @@ class Segment(MaskedSegment, IndexedSegment):
         return self.facts.pattern_attributes.tolist()  # type: ignore[no-any-return]
 
     def warm(self) -> None:
-        """Make what the first match would make, so that no reader waits for it."""
+        """Makes what the first match would make, so that no reader waits for it."""
         self._scratches.append(self._scratch())
 
     def arrays(self) -> Arrays:
-        """Everything that a snapshot keeps, and `stats` counts."""
+        """Returns the arrays that a snapshot keeps and `stats` counts."""
         parts: tuple[tuple[str, Arrays], ...] = (
             ("rules", self.table.arrays()),
             ("compiled", self.compiled.trees() if self.conjunctions is None else self.compiled.arrays()),
@@ -158,15 +159,15 @@ class Segment(MaskedSegment, IndexedSegment):
 
 
 class HasArrays(Protocol):
-    """A part of a segment."""
+    """A part of a segment that has arrays."""
 
     def arrays(self) -> Arrays: ...
 
 
 @dataclass
 class Recipe:
-    """What segments of one matcher are made with: their index and evaluator with the options of both, the tables that
-    they share, and events that tell how often predicates hold, if any were observed.
+    """What the segments of one matcher are made with: index and evaluator with the options of both, the tables that
+    they share, and the observed events that tell how often predicates hold, if there are any.
     """
 
     index: type[Index]
@@ -176,27 +177,27 @@ class Recipe:
     sample: Sample | Statistics | None = None
     limits: Limits = DEFAULT_LIMITS
     options: Mapping[str, Value] = field(default_factory=dict)
-    count: Callable[[], int] = lambda: 0  # of all the rules that the segments are parts of
-    batches: bool = False  # all events come in batches: what these need is built with the segments
+    count: Callable[[], int] = lambda: 0  # returns the number of rules in all segments together
+    batches: bool = False  # all events come in batches, so the arrays for blocks are built with the segments
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What the evaluator's own methods are told."""
+        """Keyword arguments for the evaluator's own methods."""
         return self.evaluator.settings(self.limits, self.options)
 
     def build(self, table: RuleTable, compiled: Compiled, planning: bool = True) -> Segment:
-        """A segment of these rules; without planning, one that is built fast, for which that is left to do."""
+        """Builds a segment of these rules. Without `planning` it is built fast, to be planned later."""
         if self.index.by_least_likely and self.evaluator.has_trees:
             compiled = gate(compiled)
         arranged = self.evaluator.arrange(compiled, **self.settings)
         return self._indexed(table, *build_conjunctions(arranged, self.strings, len(self.attributes)), planning)
 
     def reindexed(self, segment: Segment) -> Segment:
-        """The same segment with its index and labels built anew."""
+        """Returns the same segment with its index and labels built anew."""
         return self._indexed(segment.table, *segment.spelt_out())
 
     def is_unplanned(self, segment: Segment) -> bool:
-        """Whether another index may be better for a segment."""
+        """Tests whether a segment's index has yet to be planned."""
         return self.index is Auto and len(segment) >= LEAST and not len(segment.facts.tried)
 
     def _indexed(
@@ -223,7 +224,9 @@ class Recipe:
         return segment
 
     def room(self, rules: int, *parts: HasArrays) -> float:
-        """The bytes that these parts leave of what a segment of so many rules may have of the option `memory`."""
+        """Returns the bytes that these parts leave of the share of the option `memory` that a segment of so many rules
+        has. Without that option it is infinite.
+        """
         memory = self.options.get("memory", 0)
         if not memory:
             return np.inf
@@ -239,7 +242,7 @@ def segment_of(
     evaluator: Evaluator,
     plan: Plan = UNPLANNED,
 ) -> Segment:
-    """Returns a segment of what was built; what the index keeps itself is left out."""
+    """Returns a segment of these parts. Conjunctions that the index keeps itself are left out."""
     facts = Facts(
         np.array(
             [
@@ -262,7 +265,7 @@ def segment_of(
 
 
 def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
-    """What `Segment.arrays` gave, as loaded from a snapshot: nothing is computed."""
+    """Returns the segment whose `arrays` a snapshot kept. Nothing is computed."""
 
     def part(name: str) -> Arrays:
         return {key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)}
@@ -285,13 +288,15 @@ def restore_segment(arrays: Arrays, recipe: Recipe) -> Segment:
 
 
 def with_tables(segment: Segment, recipe: Recipe) -> Segment:
-    """The same segment with the recipe's tables, in which its attributes and strings have the numbers that they had."""
+    """Returns the same segment with the recipe's tables, where its attributes and strings have the same numbers."""
     again = restore_segment(segment.arrays(), replace(recipe, index=type(segment.index)))
     return replace(again, table=segment.table)
 
 
 def merge_segments(segments: Sequence[Segment], alive: Sequence[U8], recipe: Recipe) -> tuple[Segment, list[I64]]:
-    """One segment of all that is alive, and for every old segment the new row of each of its rows (-1: gone)."""
+    """Merges the living rules of several segments. Returns the new segment, and for every old one the new row of each
+    of its rows, or -1 if the rule is gone.
+    """
     keep = [mask.astype(np.bool_) if len(mask) else None for mask in alive]
     sequence = np.concatenate(
         [s.table.sequence if k is None else s.table.sequence[k] for s, k in zip(segments, keep, strict=True)]

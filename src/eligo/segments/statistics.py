@@ -1,12 +1,12 @@
-"""What was learned of many events, attribute by attribute: how often each value comes.
+"""Statistics of many events, attribute by attribute: how often each value occurs.
 
     events                    how many were seen
     attribute  present        how many had it
                value, count   the frequent values with their counts; of the others some, spread evenly by their order,
-                              which share the rest
+                              which share the remaining count
 
-Unlike a `Sample`, which keeps whole events, this knows nothing of values that come together; but it knows values that
-come once in a million events. Both tell how often each predicate holds.
+Unlike a `Sample`, which keeps whole events, this does not know which values occur together; but it knows values that
+occur once in a million events. Both tell how often each predicate holds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Value = bool | int | float | str | np.datetime64
 
 @dataclass(frozen=True)
 class Values:
-    """What one attribute held."""
+    """The values that one attribute had: the number of events that had it, and values with their counts."""
 
     present: int
     counts: tuple[tuple[Value, float], ...]
@@ -51,18 +51,18 @@ class Statistics:
         self._lock = fork_lock(self, "_lock", INNER)  # locating uses room in the buffer
 
     def follow(self, attributes: Attributes, strings: Strings, gone: NDArray[np.bool_]) -> None:
-        """Use these tables from now on."""
+        """Uses these tables from now on."""
         with self._lock:
             self._seen = {name: values for name, values in self._seen.items() if name in attributes.metas}
             self._attributes, self._strings = attributes, strings
             self.__dict__.pop("_encoded", None)
 
     def held(self, conjunctions: Conjunctions) -> I64:
-        """For every predicate how many of the events satisfy it, about."""
+        """Returns for every predicate about how many of the events satisfy it."""
         predicates = conjunctions.predicates
         counts = np.zeros(len(predicates))
         buffer, attribute, weight = self._encoded
-        known = len(predicates.plain_stop)  # a segment may be older than the last attributes
+        known = len(predicates.plain_stop)  # the segment may have been built before the newest attributes came
         with self._lock:
             weigh_truths(
                 conjunctions.space_handle,
@@ -78,7 +78,7 @@ class Statistics:
         return np.rint(np.minimum(counts, self.events)).astype(np.int64)
 
     def _absent(self, known: int) -> F64:
-        """For every attribute how many events did not have it; one that was never seen is absent from all."""
+        """Returns for every attribute how many events did not have it; one that was never seen is absent from all."""
         absent = np.full(known, float(self.events))
         for name, values in self._seen.items():
             number = self._attributes.metas[name] >> 8
@@ -88,8 +88,8 @@ class Statistics:
 
     @cached_property
     def _encoded(self) -> tuple[EventBuffer, I32, F64]:
-        """Every value as an event of its own; its attribute, and how many events it stands for."""
-        # Text is brought along, as some predicate may ask for its order or for a pattern.
+        """Every value as an event of its own, its attribute, and how many events it stands for."""
+        # With the bytes of text, because a predicate may compare its order or match a pattern.
         encoder = Encoder(self._attributes, self._strings, dict.fromkeys(self._seen, TEXT | PATTERN))
         total = sum(len(values.counts) for values in self._seen.values())
         buffer = EventBuffer(max(1, total), max(1, total))
@@ -100,14 +100,14 @@ class Statistics:
             for value, count in values.counts:
                 encoder.encode({name: value}, buffer)
                 attribute[at] = self._attributes.metas[name] >> 8
-                # Values of a list are more than the events that have it: no predicate holds more often than that.
+                # A list has more values than events; no predicate holds for more events than have the attribute.
                 weight[at] = count * min(1.0, values.present / whole)
                 at += 1
         return buffer, attribute, weight
 
 
 def values_of(rows: Iterable[tuple[str, str, Any, float]]) -> tuple[int, dict[str, Values]]:
-    """Events and values from rows (attribute, what, value, count), as a table of statistics has them."""
+    """Returns the number of events, and the values by attribute, from rows (attribute, what, value, count)."""
     events, present = 0, {}
     counts: dict[str, list[tuple[Value, float]]] = {}
     for attribute, what, value, count in rows:
@@ -122,7 +122,7 @@ def values_of(rows: Iterable[tuple[str, str, Any, float]]) -> tuple[int, dict[st
 
 @kernel
 def weigh_truths(spaces, predicates, e, attribute, weight, offsets, truth, counts):
-    """Add to the counts of the predicates that each event of one attribute satisfies what it stands for."""
+    """Adds the weight of each event, which has one attribute, to the counts of the predicates that it satisfies."""
     for row in range(len(attribute)):
         a = attribute[row]
         if a < 0 or offsets[a] == offsets[a + 1]:

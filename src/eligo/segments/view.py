@@ -31,21 +31,21 @@ from eligo.segments.screen import Screen, name_of, screened
 from eligo.segments.segment import Segment
 from eligo.threads import ALONE, Team
 
-_TAG_SETS = 256  # masks remembered, one for each set of tags asked for
+_TAG_SETS = 256  # sets of tags whose masks are kept
 _SOME = 4096  # ids that are made at a time
-_MANY = 1 << 18  # matches of which the numbers are worth a second thread to write
+_MANY = 1 << 18  # matches from which a second thread to write their numbers pays
 ALL: U8 = np.zeros(0, np.uint8)
 
 
 def wanted_tags(tags: Iterable[str]) -> frozenset[str]:
-    """The tags that a caller asks for; what is no list of strings is refused."""
+    """Returns the tags that a caller asks for as a set. Raises OptionError if they are no list of strings."""
     return frozenset(tag_names("tags", tags))
 
 
 def asked_attributes(
     segments: Sequence[BaseSegment], alive: Sequence[U8], names: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """The attributes that living rules look at, and those that they ask for a pattern."""
+    """Returns which of `names` are attributes that living rules look at, and which they match with a pattern."""
     named: set[str] = set()
     patterned: set[str] = set()
     for segment, mask in zip(segments, alive, strict=True):
@@ -55,12 +55,12 @@ def asked_attributes(
 
 
 class View:
-    """What readers ask: segments with their masks. Each answer to one event is that of one moment.
+    """Segments with their masks, as readers use them. The answer to one event is that of one moment.
 
-    `alive` masks without bytes mean that all rows are.
+    An empty mask in `alive` means that all rows are alive.
     """
 
-    changes: ClassVar[bool] = False  # True: what it says changes (living/view.py)
+    changes: ClassVar[bool] = False  # True if the rules change while it is used (living/view.py)
 
     def __init__(
         self, segments: Sequence[BaseSegment], alive: Sequence[U8], encoder: Encoder, names: Sequence[str] = ()
@@ -74,14 +74,14 @@ class View:
         self._alone = self.segments[0] if len(self.segments) == 1 else None
 
     def asking(self, screen: Screen) -> Self:
-        """The same view for rules with quantifiers: what they leave to be asked of documents is asked of `screen`."""
+        """Returns the same view for rules with quantifiers, with `screen` to answer what they ask of documents."""
         same = object.__new__(type(self))
         same.__dict__.update(self.__dict__, _screen=screen)
         return same
 
     @cached_property
     def _in_order(self) -> bool:
-        """Whether all rules of a segment came before all of the next one, as they do if none was replaced."""
+        """Whether all rules of a segment were added before all of the next one, as is the case if none was replaced."""
         ends = []
         for segment in self.segments:
             sequence = segment.table.sequence
@@ -93,20 +93,20 @@ class View:
 
     @property
     def _named(self) -> bool:
-        """Whether a batch may be given the ids of rules at once: all are integers, in one segment."""
+        """Whether batches may be answered with ids directly: all ids are integers, in one sealed segment."""
         alone = self._alone
         return isinstance(alone, Segment) and len(alone.table.ids) > 0 and self._screen is None
 
     @property
     def shares(self) -> bool:
-        """Whether threads that search for the same events together do less than with some events each: almost all rules
-        are matched in blocks that can be shared.
+        """Whether threads should search for the same events together, rather than for some events each: almost all
+        rules are matched in blocks that can be shared.
         """
         shared = sum(len(each) for each in self.segments if isinstance(each, Segment) and each.blocks.shares)
         return self._screen is None and shared > 0 and shared >= 0.9 * sum(map(len, self.segments))
 
     def allowed(self, tags: Iterable[str] | None) -> tuple[U8, ...]:
-        """For every segment what it takes to report the living, with one of the tags."""
+        """Returns for every segment the mask of living rules that have one of the tags, or of all if `tags` is None."""
         if tags is None:
             return self.alive
         wanted = wanted_tags(tags)
@@ -120,16 +120,16 @@ class View:
         return masks
 
     def has(self, rule: object) -> bool:
-        """Whether there is a rule with that id."""
+        """Tests whether there is a rule with that id."""
         return self._find(rule) is not None
 
     def rule(self, rule: object) -> Rule | None:
-        """The rule with that id; None if there is none, or if no rule's id could be that."""
+        """Returns the rule with that id, or None if there is none. Any object may be given."""
         found = self._find(rule)
         return None if found is None else found[0].table.rule(found[1])
 
     def everyone(self) -> Iterator[RuleId]:
-        """The ids of all rules, in the order in which they were added."""
+        """Returns an iterator over the ids of all rules, in the order in which they were added."""
         parts = [(each.table, each.present(mask)) for each, mask in zip(self.segments, self.alive, strict=True)]
         parts = [(table, rows) for table, rows in parts if len(rows)]
         if not parts:
@@ -139,21 +139,21 @@ class View:
         return chain.from_iterable(ids.slice(first, _SOME).to_pylist() for first in range(0, len(ids), _SOME))
 
     def hidden_tags(self, mark: str) -> set[str]:
-        """The tags that begin with a mark (rule_table.py), without it, and perhaps those of rules that are gone."""
+        """Returns the tags that begin with a mark (rule_table.py), without it; some may be of removed rules."""
         names = (name for segment in self.segments for name in segment.table.tag_names())
         return {name[1:] for name in names if name.startswith(mark)}
 
     def joins(self) -> set[str]:
-        """What rules have to ask of documents."""
+        """Returns what rules ask of documents, as texts of their residuals."""
         return self.hidden_tags(JOINED)
 
     def check(self, event: Any, buffer: EventBuffer) -> None:
-        """Refuse an event that cannot be matched."""
+        """Raises EventError if an event cannot be matched."""
         buffer.clear()
         encode_event(self.encoder, event, buffer)
 
     def all_joins(self, most: int) -> set[str] | None:
-        """What rules have to ask of documents, if all have, and it is at most so much; else None."""
+        """Returns what rules ask of documents, if all rules ask something and at most `most` things; else None."""
         found: set[str] = set()
         for segment, alive in zip(self.segments, self.alive, strict=True):
             rows = segment.present(alive)
@@ -169,10 +169,11 @@ class View:
         return found if len(found) <= most else None
 
     def attributes(self) -> list[str]:
-        """The attributes that rules look at."""
+        """Returns the attributes that living rules look at."""
         return asked_attributes(self.segments, self.alive, self.names)[0]
 
     def _find(self, rule: object) -> tuple[BaseSegment, int] | None:
+        """Returns the segment and row of the living rule with that id, or None."""
         if not is_id(rule):
             return None
         for segment, alive in zip(reversed(self.segments), reversed(self.alive), strict=True):
@@ -184,7 +185,7 @@ class View:
     def rows(
         self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, encode: Encode = encode_event
     ) -> list[tuple[BaseSegment, I32]]:
-        """The segments with a match, and the rows."""
+        """Returns the segments that have a match for an event, each with the rows that match."""
         buffer.clear()
         encode(self.encoder, event, buffer)
         found, masks, screen = [], self.alive if tags is None else self.allowed(tags), self._screen
@@ -206,11 +207,11 @@ class View:
         limit: int | None,
         encode: Encode = encode_event,
     ) -> list[RuleId]:
-        """The ids of the rules that an event matches, in the order in which they were added. `encode` is what reads the
-        event; where rules ask about documents, an event is a mapping.
+        """Returns the ids of the rules that an event matches, in the order in which they were added, at most `limit`.
+        `encode` reads the event, which must be a mapping where rules ask about documents.
         """
         ids: list[RuleId] = []
-        if tags is None and self._screen is None:  # the usual, in few steps
+        if tags is None and self._screen is None:  # the usual case, in few steps
             alone = self._alone
             if alone is not None:
                 buffer.clear()
@@ -237,7 +238,7 @@ class View:
         return [ids[i] for i in order.tolist()]
 
     def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
-        """Ids and weights of the k matches with the highest weights; ties in the order of adding."""
+        """Returns the ids and weights of the k matches with the highest weights. Ties are in the order of adding."""
         found = self.rows(event, buffer, tags)
         if not found:
             return []
@@ -254,7 +255,7 @@ class View:
         return list(zip(ids, weights[best].tolist(), strict=True))
 
     def weighted(self, event: Any, buffer: EventBuffer) -> tuple[I64, F64]:
-        """Ids, which are integers, and weights of all matches."""
+        """Returns the ids, which must be integers, and the weights of all matches."""
         found = self.rows(event, buffer, None)
         if not found:
             return np.zeros(0, np.int64), np.zeros(0)
@@ -270,10 +271,10 @@ class View:
         moved_on: Callable[[], None] | None = None,
         team: Team = ALONE,
     ) -> Iterator[tuple[I64, pa.Array]]:
-        """Slices of the answer: event numbers, and rule ids beside them. `team`: threads that share each slice.
+        """Yields slices of the answer: event numbers, and rule ids beside them. Threads of `team` share each slice.
 
-        `inspect` sees the events once encoded. `moved_on` is called before events are matched whose moment is not that
-        of the view's making; nothing changes until they are matched.
+        `inspect` is called with the events once they are encoded. `moved_on` is called before events are matched at
+        another moment than that at which the view was made; nothing changes until they are matched.
         """
         for found in self._slices(events, tags, limit, inspect, moved_on, named=self._named, team=team):
             number, rules = found[0].numbers, found[0].ids
@@ -288,14 +289,16 @@ class View:
     def best(
         self, events: Any, tags: Iterable[str] | None, k: int, team: Team = ALONE
     ) -> Iterator[tuple[I64, pa.Array, F64]]:
-        """Slices of the answer: event numbers, and the ids and weights of their best k matches as `top` gives them."""
+        """Yields slices of the answer: event numbers, and the ids and weights of the k best matches, as `top` does."""
         for number, rules, weight, _ in self.ranked(events, tags, k, team):
             yield number, rules, weight
 
     def ranked(
         self, events: Any, tags: Iterable[str] | None, k: int | None, team: Team = ALONE
     ) -> Iterator[tuple[I64, pa.Array, F64, I64]]:
-        """The same with sequence numbers, which order matches of several views; without k all, in that order."""
+        """Yields the same with sequence numbers, by which the matches of several views can be merged. If k is None, all
+        matches are yielded, in the order of these.
+        """
         for found in self._slices(events, tags, team=team):
             number = np.concatenate([part.numbers for part in found])
             weight = np.concatenate([part.weight for part in found])
@@ -319,8 +322,8 @@ class View:
         named: bool = False,
         team: Team = ALONE,
     ) -> Iterator[list[Matches]]:
-        """What some events at a time match, in each segment with a match; of each segment the first so many. `named`:
-        nothing but the ids of rules will be asked for.
+        """Yields for some events at a time their matches in each segment that has any, at most `limit` of each event
+        and segment. `named` says that nothing but ids will be needed.
         """
         allowed, screen = self.allowed(tags), self._screen
         for first, part, buffer in encoded_slices(events, self.encoder, team):
@@ -349,7 +352,7 @@ class View:
         named: bool = False,
         team: Team = ALONE,
     ) -> Matches:
-        """Matches of events from number `first` on, without those that documents deny."""
+        """Returns the matches of events from number `first` on, without those that documents deny."""
         numbers = room(len(rows))
         if len(rows) < _MANY:
             write_numbers(ends, first, 0, len(ends) - 1, numbers)
@@ -367,15 +370,13 @@ class View:
 
 
 class Matches:
-    """Matches of one segment: the number of the event, ascending, and the row of the rule, or its id if `named`; and
-    what its table tells.
-    """
+    """Matches of one segment: numbers of events, ascending, and rows of rules, or their ids if `named`."""
 
     def __init__(self, segment: BaseSegment, numbers: I64, rows: NDArray[Any], named: bool) -> None:
         self._table, self.numbers, self._rows, self._named = segment.table, numbers, rows, named
 
     def read(self) -> None:
-        """Have all of it now, before rows change."""
+        """Reads all columns now, before rows change."""
         _ = self.ids, self.sequence, self.weight
 
     @cached_property
@@ -395,14 +396,14 @@ class Matches:
 
 @kernel
 def write_numbers(ends, first, begin, stop, numbers):
-    """Writes the number of its event for each match of some events; those of event first + i end at ends[i + 1]."""
+    """Writes the event's number for each match of events begin … stop-1; those of event first + i end at ends[i+1]."""
     for event in range(begin, stop):
         for k in range(ends[event], ends[event + 1]):
             numbers[k] = first + event
 
 
 def _first(number: I64, most: int) -> NDArray[np.bool_]:
-    """Of each event's rows, which stand together, whether they are among the first so many."""
+    """Returns for each match whether it is among the first `most` of its event. Matches of an event stand together."""
     starts = np.searchsorted(number, number)
     kept: NDArray[np.bool_] = np.arange(len(number)) - starts < most
     return kept

@@ -31,7 +31,7 @@ _READ = 1 << 20  # bytes at a time
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """Where an array lies."""
+    """The place of an array in a file, with its type, shape and checksum."""
 
     name: str
     dtype: str
@@ -49,7 +49,7 @@ class ArrayFile(msgspec.Struct, frozen=True):
 
 
 def write_arrays(directory: Path, prefix: str, arrays: Arrays) -> ArrayFile:
-    """Write the arrays to a file named by its content; it is on disk, whole, when this returns."""
+    """Writes the arrays to a file that is named by its content. All of it is on disk when this returns."""
     digest = hashlib.blake2b(MAGIC, digest_size=16)
     entries = []
     temporary = directory / f"{prefix}-{uuid4().hex}.tmp"
@@ -79,10 +79,10 @@ def write_arrays(directory: Path, prefix: str, arrays: Arrays) -> ArrayFile:
 
 
 def map_arrays(directory: Path, described: ArrayFile, verify: bool) -> Arrays:
-    """Map the file and give its arrays; `verify` reads all of it and compares checksums.
+    """Maps a file and returns its arrays. `verify` reads all of it and compares checksums.
 
-    Mapped copy-on-write and handed out as plain arrays: read-only arrays would be another type to the kernels, and each
-    would be compiled twice.
+    Raises SnapshotError if the file is damaged. It is mapped copy-on-write and not read-only, because read-only arrays
+    are another type to the kernels, each of which would be compiled twice.
     """
     path = directory / described.file
     with open(path, "rb", buffering=0) as file:
@@ -105,7 +105,7 @@ def map_arrays(directory: Path, described: ArrayFile, verify: bool) -> Arrays:
 
 
 def _checksum(file: io.FileIO, offset: int, size: int) -> int:
-    """CRC-32 of a part of the file, read and not mapped: pages that a mapping touches count as this process's own."""
+    """Returns the CRC-32 of a part of the file, which is read because mapped pages count as the process's own."""
     buffer = memoryview(bytearray(min(size, _READ)))
     crc = 0
     file.seek(offset)

@@ -1,7 +1,7 @@
 """Directories that one process writes at a time, and files that are on disk before they are named.
 
-Locks are `flock`: the kernel frees them when their process ends, however it ends, so that nobody has to judge whether
-the holder of an old one still lives. Where a file system has none, those who would lock go on without.
+Locks are `flock`: the kernel frees them when their process ends, however it ends, so a lock that is held has a living
+holder. If a file system has no locks, work goes on without them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _turns = threading.local()  # .depth: how often this thread has entered `turn`, 
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """One saver at a time, whether thread or process, lest one sweep away what another writes; readers do not care."""
+    """Locks a directory for one saver, thread or process, so that none removes what another writes."""
     handle = os.open(directory, os.O_RDONLY) if fcntl is not None else -1
     try:
         if handle >= 0:
@@ -36,13 +36,13 @@ def locked(directory: Path) -> Iterator[None]:
         yield
     finally:
         if handle >= 0:
-            # Said in so many words: a process forked meanwhile has the directory open too, and would go on holding it.
+            # Closing is not enough: a process forked meanwhile has the directory open too, and would keep the lock.
             fcntl.flock(handle, fcntl.LOCK_UN)
             os.close(handle)
 
 
 def lock(handle: int, kind: Literal["shared", "exclusive"], *, wait: bool) -> bool | None:
-    """Lock an open file until it is closed: whether it is ours now, or None where there are no locks to be had."""
+    """Locks an open file until it is closed. Returns whether this succeeded, or None if there are no locks."""
     if fcntl is None:
         return None
     how = (fcntl.LOCK_SH if kind == "shared" else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
@@ -54,7 +54,7 @@ def lock(handle: int, kind: Literal["shared", "exclusive"], *, wait: bool) -> bo
 
 
 def unlock(handle: int) -> None:
-    """Free the lock of an open file, for processes too that were forked meanwhile and have it open."""
+    """Frees the lock of an open file, also for processes that were forked meanwhile and have it open."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_UN)
@@ -62,9 +62,9 @@ def unlock(handle: int) -> None:
 
 @contextmanager
 def turn(path: Path) -> Iterator[bool]:
-    """One at a time, whether thread or process, by a lock on a file that is made for it; a thread may enter again.
+    """Admits one thread of one process at a time, by a lock on a file that is made for it. A thread may enter again.
 
-    Gives whether the lock is real: False where the file system has none.
+    Yields whether the lock is real, which is False if the file system has none.
     """
     depth: dict[str, tuple[int, bool]] = _turns.__dict__.setdefault("depth", {})
     name = os.path.realpath(path)
@@ -94,7 +94,7 @@ def turn(path: Path) -> Iterator[bool]:
 
 
 def write_through(path: Path, raw: bytes) -> None:
-    """Write a file and wait until it is on disk."""
+    """Writes a file and waits until it is on disk."""
     with path.open("wb") as file:
         file.write(raw)
         file.flush()
@@ -102,7 +102,7 @@ def write_through(path: Path, raw: bytes) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Wait until the names in a directory are on disk."""
+    """Waits until the names in a directory are on disk."""
     try:
         handle = os.open(directory, os.O_RDONLY)
     except OSError:

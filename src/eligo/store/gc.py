@@ -1,4 +1,4 @@
-"""Sweeping away versions that nobody reads, and what crashes left.
+"""Removal of versions without readers, and of files that crashes left.
 
     a version    older than the current one, not among the newest `keep`, superseded longer than `grace` ago, and its
                  manifest not locked by a reader: the manifest goes first, then what no other manifest names
@@ -6,8 +6,8 @@
     staging/     folders whose job has ended, its lock being free, and where nothing was written for `grace`
 
 The manifest is locked alone before it is removed, so a reader either has its lock first and the version stays, or finds
-the manifest gone and takes a newer one. Files that somebody has mapped survive their removal on a local disk but not
-over a network, which is why the lock comes first. Where there are no locks, only `grace` protects readers.
+the manifest gone and takes a newer one. Mapped files survive their removal on a local disk but not over a network,
+which is why the lock comes first. Where there are no locks, only `grace` protects readers.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ GRACE: Final = 3600.0  # seconds: longer than a query waits between its planning
 
 
 def sweep(path: str | PathLike[str], *, keep: int = 2, grace: float = GRACE) -> int:
-    """Remove old versions and leftovers; how many files that were.
+    """Removes old versions and leftovers. Returns the number of files removed.
 
-    `keep`: so many of the newest versions stay, the current one among them. `grace`: seconds for which a superseded
-    version stays nevertheless.
+    `keep` is how many of the newest versions stay, the current one included. `grace` is for how many seconds a
+    superseded version stays in any case.
     """
     keep = whole_number("keep", keep, least=1)
     if not isinstance(grace, int | float) or isinstance(grace, bool) or not grace >= 0:
@@ -64,15 +64,17 @@ def sweep(path: str | PathLike[str], *, keep: int = 2, grace: float = GRACE) -> 
 
 
 def is_due(directory: Path, keep: int = 2, grace: float = GRACE) -> bool:
-    """Whether a version could have been swept away for a whole `grace`. A sweep reads every manifest, and a version
-    published every second should not pay for that each time.
+    """Tests whether a version could have been removed a whole `grace` ago. A sweep reads every manifest, which is too
+    much to do each time if a version is published every second.
     """
     there = version_numbers(directory)
     return len(there) > keep and _age(manifest_path(directory, there[1])) >= 2 * grace
 
 
 def remove_unpublished(directory: Path, newest: int, age: float) -> int:
-    """Remove manifests above the current version: their publisher crashed, if it does not hold the lock now."""
+    """Removes manifests above the current version that are at least `age` seconds old: their publisher crashed, unless
+    it holds the lock now. Returns how many.
+    """
     removed = 0
     for number in version_numbers(directory):
         manifest = manifest_path(directory, number)
@@ -83,6 +85,7 @@ def remove_unpublished(directory: Path, newest: int, age: float) -> int:
 
 
 def _remove_versions(directory: Path, newest: int, keep: int, grace: float) -> int:
+    """Removes the manifests of superseded versions that are not locked by a reader. Returns how many."""
     published = [number for number in version_numbers(directory) if number <= newest]
     removed = 0
     for number, successor in list(pairwise(published))[: max(0, len(published) - keep)]:
@@ -96,8 +99,9 @@ def _remove_versions(directory: Path, newest: int, keep: int, grace: float) -> i
 
 
 def _remove_unread(manifest: Path) -> int:
+    """Removes a manifest, unless a reader has it locked. Returns 1 if it was removed, else 0."""
     try:
-        handle = os.open(manifest, os.O_RDWR)  # over a network only who may write can lock alone
+        handle = os.open(manifest, os.O_RDWR)  # over a network an exclusive lock needs the right to write
     except (PermissionError, FileNotFoundError):  # not ours to remove, or gone already where there are no locks
         return 0
     try:
@@ -110,13 +114,14 @@ def _remove_unread(manifest: Path) -> int:
 
 
 def _remove_data(directory: Path, grace: float) -> int:
+    """Removes files that no manifest names. Returns how many; none if a manifest cannot be read."""
     named: set[str] = set()
     for number in version_numbers(directory):
         try:
             named.update(read_version(directory, number).files())
         except FileNotFoundError:  # another sweep, where there are no locks
             continue
-        except SnapshotError as error:  # what it names is not known, so nothing can be said to have no name
+        except SnapshotError as error:  # the files that it names are unknown, so none can be removed
             log.warning("%s: no data is swept away while this stands: %s", directory, error)
             return 0
     removed = 0
@@ -129,7 +134,7 @@ def _remove_data(directory: Path, grace: float) -> int:
 
 
 def remove_staging(directory: Path, grace: float = GRACE) -> int:
-    """Remove what jobs that died have left."""
+    """Removes the folders of dead jobs in which nothing was written for `grace` seconds. Returns how many files."""
     removed = 0
     for folder in sorted((directory / STAGING).iterdir()):
         if not _is_dead(folder / "lock"):
@@ -143,6 +148,7 @@ def remove_staging(directory: Path, grace: float = GRACE) -> int:
 
 
 def _is_dead(path: Path) -> bool:
+    """Tests whether a job's lock is free, so that the job has ended."""
     try:
         handle = os.open(path, os.O_RDWR)
     except FileNotFoundError:
@@ -156,7 +162,7 @@ def _is_dead(path: Path) -> bool:
 
 
 def _age(path: Path) -> float:
-    """Seconds since a file was written; less than nothing where it is gone or the clock was put back."""
+    """Returns the seconds since a file was written, or a negative number if it is gone."""
     try:
         return time.time() - path.stat().st_mtime
     except FileNotFoundError:

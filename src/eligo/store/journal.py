@@ -12,12 +12,12 @@
           kind u8       what the payload is; GROUP: several records that count together or not at all
           payload
 
-Invariant: all that was acknowledged lies before `size`, whole and in order; what lies behind is cut off.
+Invariant: all acknowledged records lie before `size`, whole and in order; bytes behind it are cut off.
 
-A process that dies while it writes leaves half a record at the end. It was not acknowledged, and whoever opens the
-journal next cuts it off. A bad record that good ones follow is no such thing but damage, and an error. These are found
-by their marks, in one pass over the bytes behind. The salt, which is random, and the offset keep old blocks of the
-disk, and records that somebody has put into a payload, from passing for good ones.
+A process that dies while it writes leaves half a record at the end. It was not acknowledged, and the next opening cuts
+it off. A bad record with good ones behind it is damage, and an error. Good ones are found by their marks, in one pass
+over the bytes behind. The random salt and the offset keep old blocks of the disk, and records inside a payload, from
+passing for good ones.
 
 One process writes a journal: the file is locked for as long as it is open. Readers need no lock. They read as far as
 the records are whole.
@@ -89,8 +89,8 @@ class Journal:
         for kind, payload in journal.replayed: …
         journal.append(1, b"payload")
 
-    An append that fails, as on a full disk, leaves nothing behind: the next one works when there is room. If even that
-    cannot be had, and when a sync beside has failed, `append` is refused from then on; `successor` is the way out.
+    An append that fails, as on a full disk, leaves nothing behind: the next one works when there is room. If what it
+    wrote cannot be removed, or a sync in the background fails, `append` is refused until there is a `successor`.
     """
 
     def __init__(self, path: Path, handle: int, interval: float, header: _Header, end: int) -> None:
@@ -106,6 +106,7 @@ class Journal:
         self._child = _InChild(self)
 
     def _use(self, path: Path, handle: int, header: _Header, end: int) -> None:
+        """Takes an open file as the one to append to, and sees to it that it is closed with this object."""
         self.path, self._handle, self._header, self._end = path, handle, header, end
         syncs_later = 0.0 < self._interval < math.inf
         self._release = finalize(self, _close, handle, syncs_later)
@@ -148,13 +149,13 @@ class Journal:
 
     @property
     def replayed(self) -> Iterator[Record]:
-        """The records that were there when the journal was opened, from the start; each is given once."""
+        """Iterator over the records that were there when the journal was opened. They are given once."""
         found, self._found = self._found, []
         return iter(found)
 
     @property
     def size(self) -> int:
-        """Bytes of the file, as far as it was acknowledged: the place of the next record."""
+        """Number of bytes of the acknowledged part of the file, which is the place of the next record."""
         return self._end
 
     @property
@@ -163,16 +164,16 @@ class Journal:
         return self._interval == 0.0
 
     def is_open_in(self, directory: Path) -> bool:
-        """Whether it is a file of that directory, and neither closed nor that of the process that forked this one."""
+        """Tests whether this is a file of that directory that is open, and not inherited by a forked process."""
         return self._handle >= 0 and self.path.exists() and os.path.samefile(self.path.parent, directory)
 
     def append(self, kind: int, payload: bytes) -> None:
-        """Adds a record, of a kind from 0 to 254. It is kept, as `sync` promises, when this returns."""
+        """Appends a record, of a kind from 0 to 254. It is kept, as `sync` promises, when this returns."""
         with self._lock:
             self._append(kind, payload)
 
     def append_many(self, records: Sequence[Record]) -> None:
-        """Adds records that are replayed all or not at all."""
+        """Appends records that are replayed all or not at all."""
         if len(records) == 1:
             self.append(*records[0])
         elif records:
@@ -182,9 +183,9 @@ class Journal:
 
     @contextmanager
     def entry(self, kind: int, payload: bytes) -> Iterator[None]:
-        """Adds a record around a change: it is kept before the block begins, and taken back if the block fails.
+        """Appends a record around a change: it is kept before the block begins, and taken back if the block fails.
 
-        Others wait with their records until the block ends, so that changes are made in the order of the records.
+        Other threads cannot append until the block ends, so that changes are made in the order of the records.
         """
         with self._lock:
             start = self._end
@@ -202,7 +203,7 @@ class Journal:
             self._sync()
 
     def close(self) -> None:
-        """Ends writing and frees the lock; what "second" has not synced yet is synced. A second time does nothing."""
+        """Syncs what "second" has not synced yet, closes the file and frees the lock. A second call does nothing."""
         with self._lock:
             if self._handle < 0:
                 return
@@ -224,10 +225,10 @@ class Journal:
 
     @contextmanager
     def successor(self, path: Path, belongs_to: str, since: int) -> Iterator[Callable[[], None]]:
-        """Begins another journal with the records from the size `since` on; nobody appends until the block ends.
+        """Begins another journal with the records from the size `since` on. No thread appends until the block ends.
 
         It is on disk, whole, when the block begins. The block gets a function, and calls it as soon as the new journal
-        is the one that counts: from then on records go there. If it does not, the new journal is removed.
+        is the one that counts: from then on records go there. If it is never called, the new journal is removed.
         """
         with self._lock:
             if self._handle < 0:
@@ -274,7 +275,7 @@ class Journal:
     # -- with the lock held
 
     def _records_since(self, since: int) -> list[Record]:
-        """The records, groups among them, from that place on."""
+        """Returns the records from that place on, with groups as one record. Raises JournalError if one is damaged."""
         raw = _read(self._handle, since)[: self._end - since]
         records, end = _walk(raw, self._header.salt, since)
         if end < len(raw):
@@ -285,6 +286,7 @@ class Journal:
         return records
 
     def _append(self, kind: int, payload: bytes) -> None:
+        """Writes a record at the end. If this fails, nothing of it is left."""
         self._check_usable()
         start = self._end
         if len(payload) > MOST:
@@ -313,7 +315,7 @@ class Journal:
             raise JournalError(self._refusal)
 
     def _cut_off(self, end: int) -> None:
-        """Takes everything from there on out of the file."""
+        """Truncates the file there. If this fails, no record is accepted any more."""
         self._end = end
         try:
             os.ftruncate(self._handle, end)
@@ -333,7 +335,7 @@ class Journal:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> JournalError:
-        """What is refused from now on: after a sync that failed nobody knows which records are on the disk."""
+        """Refuses all further records, because it is unknown which ones are on the disk. Returns the error."""
         self._refusal = (
             f"{self.path}: could not be synced ({_reason(error)}), so the last changes may not be on the disk; save "
             "the rules to this path, which begins a new journal, or to another"
@@ -341,6 +343,7 @@ class Journal:
         return JournalError(self._refusal)
 
     def _sync_later(self) -> None:
+        """Marks the file as not synced, and starts a timer for the sync if the policy has an interval."""
         if self._interval < math.inf:
             timer = threading.Timer(self._interval, _call, (WeakMethod(self._sync_beside),))
             timer.daemon = True
@@ -361,7 +364,7 @@ class Journal:
         self._refusal, self._handle = refusal, -1
 
     def _forget_handle(self) -> None:
-        """Leaves it to the caller to close the file."""
+        """Detaches the finalizers, so that the caller has to close the file."""
         self._release.detach()
         if self._last_sync is not None:
             self._last_sync.detach()
@@ -369,12 +372,12 @@ class Journal:
     # -- in a thread of its own
 
     def _sync_beside(self) -> None:
-        """Syncs without the lock, so that nobody who appends has to wait for the disk."""
+        """Syncs without holding the lock, so that appending threads do not wait for the disk."""
         with self._lock:
             self._timer = None
             if self._handle < 0 or not self._unsynced or self._refusal:
                 return
-            self._unsynced = False  # whoever appends from now on asks for another sync
+            self._unsynced = False  # a later append asks for another sync
             handle = self._syncing = os.dup(self._handle)
             header = self._header
         try:
@@ -390,7 +393,7 @@ class Journal:
 
 
 class _InChild(Forked):
-    """Takes a journal from forked children: it is their parent's, who holds the lock for as long as it lives."""
+    """Takes a journal away from forked children: it belongs to their parent, which holds the lock."""
 
     rank = INNER
 
@@ -421,13 +424,14 @@ class _InChild(Forked):
 
 
 class _Header:
-    """What a journal belongs to, and the salt of its records."""
+    """The header of a journal: what it belongs to, and the salt of its records."""
 
     def __init__(self, belongs_to: str, salt: int) -> None:
         self.belongs_to, self.salt = belongs_to, salt
 
     @classmethod
     def new(cls, belongs_to: str) -> _Header:
+        """Returns a header with a random salt."""
         if len(belongs_to.encode()) > 36:
             raise ValueError(f"a journal belongs to what at most 36 bytes name, not to {shown(belongs_to)}")
         return cls(belongs_to, int.from_bytes(os.urandom(4), "little"))
@@ -437,15 +441,16 @@ class _Header:
         return raw + _NUMBER.pack(zlib.crc32(raw))
 
     def record(self, offset: int, kind: int, payload: bytes) -> bytes:
+        """Returns the bytes of a record that is to be written at this offset."""
         mark, length = _mark(self.salt, offset), len(payload)
         crc = zlib.crc32(payload, zlib.crc32(_CHECKED.pack(mark, length, kind)))
         return _RECORD.pack(mark, length, crc, kind) + payload
 
 
 def read_journal(path: str | os.PathLike[str], belongs_to: str) -> list[Record]:
-    """The records of a journal that another process may be writing, as far as they are whole; none if there is none.
+    """Returns the whole records of a journal that another process may be writing, or none if there is no file.
 
-    Takes no lock and changes nothing. What is damaged, or belongs to something else, is a `JournalError`.
+    Takes no lock and changes nothing. Raises JournalError if it is damaged, or belongs to something else.
     """
     where, before = Path(path), b""
     while True:
@@ -458,11 +463,11 @@ def read_journal(path: str | os.PathLike[str], belongs_to: str) -> list[Record]:
         except JournalError:
             if raw == before:
                 raise
-            before = raw  # perhaps its writer was taking back a record: what is damaged for good stays as it is
+            before = raw  # perhaps its writer was taking back a record; real damage is still there the next time
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody has a journal open for writing, this process included."""
+    """Tests whether a journal is open for writing, in this process or another."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -474,9 +479,10 @@ def is_locked(path: Path) -> bool:
 
 
 def _understood(path: Path, raw: bytes, belongs_to: str) -> tuple[_Header | None, list[Record], int]:
-    """The header, the records with groups taken apart, and where the last one ends.
+    """Returns the header, the records with groups taken apart, and where the last one ends.
 
-    There is no header if the file ends before its end would be: then nothing was ever appended.
+    The header is None if the file is shorter than one: then nothing was ever appended. Raises JournalError if the file
+    is damaged, of another format, or belongs to something else.
     """
     if not MAGIC.startswith(raw[: len(MAGIC)]):
         raise JournalError(f"{path}: no journal, it does not begin as one; remove it, or choose another path")
@@ -514,9 +520,9 @@ def _mark(salt: int, offset: int) -> int:
 
 
 def _walk(raw: bytes, salt: int, base: int, start: int = 0) -> tuple[list[Record], int]:
-    """The good records one after another from `start` on, and where the last one ends.
+    """Returns the good records one after another from `start` on, and where the last one ends.
 
-    `base` is the place of these bytes in the file, which the marks tell.
+    `base` is the place of these bytes in the file, from which the marks are computed.
     """
     records = []
     while (end := _end_of_record(raw, start, salt, base)) >= 0:
@@ -527,7 +533,7 @@ def _walk(raw: bytes, salt: int, base: int, start: int = 0) -> tuple[list[Record
 
 
 def _end_of_record(raw: bytes, start: int, salt: int, base: int) -> int:
-    """Where the record that begins there ends; -1 if there is no good one."""
+    """Returns where the record that begins at `start` ends, or -1 if there is no good one."""
     body = start + _RECORD.size
     if body > len(raw):
         return -1
@@ -541,7 +547,7 @@ def _end_of_record(raw: bytes, start: int, salt: int, base: int) -> int:
 
 
 def _good_record(raw: bytes, start: int, salt: int) -> int:
-    """A place, from `start` on, where a good record begins; -1 if there is none."""
+    """Returns a place, from `start` on, where a good record begins, or -1 if there is none."""
     for phase in range(start, start + 4):  # every fourth place can be compared at once
         for begin in range(phase, len(raw) - _RECORD.size + 1, 4 * _SCANNED):
             found = np.frombuffer(raw, "<u4", min(_SCANNED, (len(raw) - begin) // 4), begin)
@@ -553,7 +559,7 @@ def _good_record(raw: bytes, start: int, salt: int) -> int:
 
 
 def _members(record: Record) -> list[Record]:
-    """The records of a group; of any other, itself."""
+    """Returns the records of a group, or the record itself if it is none."""
     kind, payload = record
     if kind != GROUP:
         return [record]
@@ -567,7 +573,7 @@ def _members(record: Record) -> list[Record]:
 
 
 def _joined(header: _Header, records: Sequence[Record]) -> bytes:
-    """A journal with these records; groups are records like others."""
+    """Returns the bytes of a journal with these records. Groups stay one record each."""
     parts, size = [header.packed()], HEADER
     for kind, payload in records:
         parts.append(header.record(size, kind, payload))
@@ -576,7 +582,7 @@ def _joined(header: _Header, records: Sequence[Record]) -> bytes:
 
 
 def _locked_handle(path: Path) -> int:
-    """An open file that nobody else writes, made if it is not there."""
+    """Opens a file, made if need be, and locks it. Raises JournalError if it is locked already."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o666)
         try:
@@ -601,7 +607,7 @@ def _is_named(handle: int, path: Path) -> bool:
 
 
 def _begin(path: Path, handle: int, header: _Header) -> None:
-    """Writes the header of an empty journal, and its name into the directory, to disk."""
+    """Writes the header of an empty journal, and syncs the file and its name in the directory."""
     try:
         os.ftruncate(handle, 0)
         _write_all(handle, header.packed())
@@ -614,7 +620,7 @@ def _begin(path: Path, handle: int, header: _Header) -> None:
 
 
 def _read(handle: int, start: int) -> bytes:
-    """All bytes of a file from there on. What is written goes to its end, wherever reading stands."""
+    """Returns all bytes of a file from `start` on. Appending is not affected by the position of reading."""
     os.lseek(handle, start, os.SEEK_SET)
     parts = []
     while part := os.read(handle, 1 << 24):
@@ -624,7 +630,7 @@ def _read(handle: int, start: int) -> bytes:
 
 def _write_all(handle: int, raw: bytes) -> None:
     written = os.write(handle, raw)
-    while written < len(raw):  # the disk is nearly full, or a limit near: what is left will say so
+    while written < len(raw):  # the disk is nearly full, or a limit near: the next write raises the error
         more = os.write(handle, raw[written:])
         if not more:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -641,7 +647,7 @@ def _reason(error: OSError) -> str:
 
 
 def _close(handle: int, sync: bool = False) -> None:
-    """Closes a file and frees its lock, also where a process forked meanwhile has it open too."""
+    """Closes a file and frees its lock, also if a process that was forked meanwhile has it open."""
     if sync:
         _sync_quietly(handle)
     unlock(handle)
@@ -654,7 +660,7 @@ def _sync_quietly(handle: int) -> None:
 
 
 def _call(method: Any) -> None:
-    """Calls a method of an object that may be gone."""
+    """Calls a method through a weak reference, unless its object is gone."""
     found = method()
     if found is not None:
         found()

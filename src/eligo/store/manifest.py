@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 
 class Version(msgspec.Struct, frozen=True):
-    """What every manifest has, of whatever version."""
+    """The part that manifests of all formats have."""
 
     format: int
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """`checksum` is the CRC-32 of the content, encoded as it stands in the file."""
+    """A manifest. `checksum` is the CRC-32 of the content, encoded as it is in the file."""
 
     format: int
     checksum: int
@@ -33,13 +33,15 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def sealed(content: msgspec.Struct, number: int) -> bytes:
-    """The manifest with this content, in the format of this number."""
+    """Returns the bytes of a manifest with this content. `number` is its format."""
     raw = msgspec.json.encode(content)
     return msgspec.json.encode(Manifest(number, zlib.crc32(raw), msgspec.Raw(raw)))
 
 
 def unsealed(path: Path, raw: bytes, number: int, kind: type[T]) -> T:
-    """The content of a manifest, which has to be whole and of this format. `path` is for the messages."""
+    """Returns the content of a manifest. Raises SnapshotError, which names `path`, if it is damaged or has another
+    format than `number`.
+    """
     again = "make the snapshot again"
     try:
         written = msgspec.json.decode(raw, type=Version).format

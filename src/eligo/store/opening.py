@@ -46,7 +46,7 @@ _REMEMBERED: Final = 16_384  # files that need not be verified again
 
 Key = tuple[str, str, str, str, str, bool]  # directory, lineage, index, evaluator, file, verified
 
-_lock = fork_lock(sys.modules[__name__], "_lock", INNER)  # two threads that open one version should not map it twice
+_lock = fork_lock(sys.modules[__name__], "_lock", INNER)  # so that two threads do not map one version twice
 _segments: weakref.WeakValueDictionary[Key, Segment] = weakref.WeakValueDictionary()
 _latest: OrderedDict[str, tuple[Segment, ...]] = OrderedDict()
 _texts: weakref.WeakValueDictionary[tuple[str, str, bool], Texts] = weakref.WeakValueDictionary()
@@ -55,7 +55,7 @@ _verified: OrderedDict[tuple[str, int, int], None] = OrderedDict()
 
 @dataclass(frozen=True)
 class Opened:
-    """An engine, and the version it is of."""
+    """An engine, its version, and what holds this version."""
 
     engine: Engine
     content: Content
@@ -70,7 +70,7 @@ def open_engine(
     writable: bool = False,
     sync: SyncPolicy = "always",
 ) -> Engine:
-    """The engine of what was saved or compiled there; see `eligo.open`."""
+    """Returns the engine of what was saved or compiled there; see `eligo.open`."""
     opened, verified = directory_path("path", path), flag("verify", verify)
     number = None if version is None else whole_number("version", version)
     sync_interval(sync)
@@ -94,9 +94,9 @@ def open_held(
     shards: Sequence[int] | None = None,
     patience: float = 0.0,
 ) -> Opened:
-    """The engine of a version, the current one if none is named, and what it is; of some shards only, if named.
+    """Opens a version, by default the current one, with all shards or some of them. The deltas come with shard 0.
 
-    The deltas come with shard 0. `patience` is that of `hold`.
+    The version is held until the engine is gone. `patience` is that of `hold`.
     """
     held = hold(os.path.abspath(path), version, patience=patience)
     try:
@@ -109,6 +109,7 @@ def open_held(
 
 
 def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[int] | None) -> Engine:
+    """Returns an engine with the rules of these shards, or of all."""
     if shards is None:
         parts = content.parts
     else:
@@ -136,7 +137,7 @@ def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[in
 
 @contextmanager
 def _usable(directory: Path, content: Content) -> Iterator[None]:
-    """Say what is wrong where a version cannot be used here."""
+    """Returns a context that raises SnapshotError where a version cannot be used here."""
     try:
         yield
     except FileNotFoundError as error:
@@ -147,7 +148,7 @@ def _usable(directory: Path, content: Content) -> Iterator[None]:
 
 
 def _rules_of(engine: Engine, content: Content) -> RuleSet:
-    """The engine's rules, in segments also where its index would change in place."""
+    """Returns the engine's rules, which are made to be in segments also if its index would change in place."""
     rules = engine.rules
     if not isinstance(rules, RuleSet):
         index, evaluator = rules.recipe.index, rules.recipe.evaluator
@@ -157,6 +158,7 @@ def _rules_of(engine: Engine, content: Content) -> RuleSet:
 
 
 def _segment(directory: Path, content: Content, part: Part, recipe: Recipe, texts: Texts, verify: bool) -> Segment:
+    """Returns the segment of a part: the one that this process has open, or a new one."""
     key = (str(directory), content.lineage, content.index, content.evaluator, part.segment.file, verify)
     segment = _segments.get(key)
     if segment is None or segment.table.texts_apart is not texts:
@@ -168,9 +170,11 @@ def _segment(directory: Path, content: Content, part: Part, recipe: Recipe, text
 
 
 def _texts_of(directory: Path, content: Content, verify: bool) -> Texts:
-    """One object for all versions of a lineage: tables that lead to it can be merged without reading a text.
+    """Returns the texts of a lineage, one object for all its versions: tables that share it are merged without reading
+    it.
 
-    A unit that means another file now, as after a backup was restored, ends that: segments are then opened anew too.
+    If a unit means another file than before, as after a backup was restored, it is a new object: segments are then
+    opened anew as well.
     """
     key = (str(directory), content.lineage, verify)
     texts = _texts.get(key)
@@ -180,7 +184,7 @@ def _texts_of(directory: Path, content: Content, verify: bool) -> Texts:
 
 
 def _keep(directory: Path, segments: Sequence[Segment]) -> None:
-    """Hold on to the segments of the version opened last, so that the next one finds them."""
+    """Keeps the segments of the version opened last, so that the next one can use them."""
     _latest[str(directory)] = tuple(segments)
     _latest.move_to_end(str(directory))
     while len(_latest) > _DIRECTORIES:
@@ -188,13 +192,13 @@ def _keep(directory: Path, segments: Sequence[Segment]) -> None:
 
 
 def let_go(directory: str | PathLike[str]) -> None:
-    """Hold on to nothing of a directory that no matcher has."""
+    """Drops the segments that are kept of a directory. Those that a matcher has stay."""
     with _lock:
         _latest.pop(os.path.abspath(directory), None)
 
 
 def _masks(directory: Path, content: Content, parts: Sequence[Part], verify: bool) -> list[U8]:
-    """For every part a byte for each row, whether it is alive; empty if all are."""
+    """Returns for every part the mask of its living rows, empty if all are alive."""
     dead = _mapped(directory, content.dead, verify) if content.dead is not None else {}
     masks = []
     for part in parts:
@@ -210,7 +214,7 @@ def _masks(directory: Path, content: Content, parts: Sequence[Part], verify: boo
 
 
 def _mapped(directory: Path, described: ArrayFile, verify: bool) -> Arrays:
-    """The arrays of a file, verified if it has not been before in this process."""
+    """Returns the arrays of a file, which is verified if this process has not done so before."""
     path = place(directory, described.file)
     found = path.stat()
     known = (str(path), found.st_ino, found.st_mtime_ns)

@@ -5,11 +5,11 @@
     3  data/              the files take their place
     4  versions/<m>.json  the manifest, linked under a number that was never used
     5  CURRENT            replaced: from here on readers take the new version
-    6                     old versions that nobody reads, and what dead jobs left, are swept away (gc.py)
+    6                     old versions without readers, and leftovers of dead jobs, are removed (gc.py)
 
 A crash before 5 leaves the old version current and files that no version names; the next publisher removes a manifest
-above CURRENT, a sweep the rest. A crash after 5 leaves the new version, whole. Whoever lost the answer may publish the
-same job again, and gets the version that it became.
+above CURRENT, a sweep the rest. A crash after 5 leaves the new version, whole. A caller that lost the answer may
+publish the same job again, and gets the version that it became.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _OURS: Final = frozenset((CURRENT, LOCK, VERSIONS, DATA, STAGING, VALUES))
 
 
 class Staging:
-    """A folder for the files of one job, locked while the job lives; `begin` makes it."""
+    """A folder for the files of one job, which `begin` makes. It is locked while the job lives."""
 
     def __init__(self, directory: Path, job: str, handle: int) -> None:
         self.directory = directory
@@ -73,7 +73,7 @@ class Staging:
 
     @classmethod
     def begin(cls, directory: str | PathLike[str]) -> Staging:
-        """Make the directory, if it is not there, and a folder in it for a new job."""
+        """Makes the directory, if it is not there, and a folder in it for a new job."""
         root = Path(os.path.abspath(directory))
         _make_directory(root)
         while True:
@@ -91,7 +91,7 @@ class Staging:
         return write_arrays(self.folder, prefix, arrays)
 
     def close(self) -> None:
-        """Remove what was not published."""
+        """Removes what was not published, and frees the lock."""
         handle, self._handle = self._handle, -1
         if handle < 0:
             return
@@ -108,7 +108,7 @@ class Staging:
 
 
 def _make_directory(root: Path) -> None:
-    """Make it, or make sure that it holds nothing but versions."""
+    """Makes the directory. Raises SnapshotError if it holds anything but versions."""
     try:
         root.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -129,7 +129,7 @@ def _make_directory(root: Path) -> None:
 
 
 def publishing(directory: str | PathLike[str]) -> AbstractContextManager[bool]:
-    """Nobody else publishes meanwhile; `publish` inside it is free to. Gives whether the file system has locks."""
+    """Returns a context in which only this thread may publish. It yields whether the file system has locks."""
     return turn(Path(directory) / LOCK)
 
 
@@ -141,10 +141,10 @@ def publish(
     expect_parent: int | None = None,
     kind: type[Manifest] = Content,
 ) -> M:
-    """Publish what `make` gives for the new version's number and its parent; `files` are those of the staging folder.
+    """Publishes the content that `make` returns for the new version's number and its parent, and returns it.
 
-    The number, the parent and the job are put into the content here. With `expect_parent` (0: no version yet) it is
-    refused if another version is current. A directory that holds versions of another kind is refused.
+    `files` are those of the staging folder. Number, parent and job are put into the content here. Raises SnapshotError
+    if another version than `expect_parent` (0: none yet) is current, or the directory holds another kind of versions.
     """
     directory = staging.directory
     with publishing(directory) as alone:
@@ -178,7 +178,7 @@ def publish(
 
 
 def _newest(directory: Path) -> int:
-    """The current version, 0 if none was published yet."""
+    """Returns the current version, or 0 if none was published yet. Raises SnapshotError if CURRENT is lost."""
     if (directory / CURRENT).exists():
         return current_version(directory)
     for number in version_numbers(directory):
@@ -190,7 +190,7 @@ def _newest(directory: Path) -> int:
 
 
 def _newest_or_lost(directory: Path) -> int:
-    """The same; where CURRENT is damaged, the last version that there is."""
+    """Returns the current version or, if CURRENT is lost or damaged, the last one with a manifest."""
     try:
         return _newest(directory)
     except SnapshotError:
@@ -198,7 +198,9 @@ def _newest_or_lost(directory: Path) -> int:
 
 
 def _parent(directory: Path, lost: bool) -> tuple[int, Manifest | None]:
-    """The version to follow. One that cannot be read has no successor, unless all of it is replaced (`lost`)."""
+    """Returns the number and content of the version to follow. If it cannot be read an error is raised, unless `lost`
+    says that all of it is replaced: then the content is None.
+    """
     try:
         newest = _newest(directory)
         return newest, read_version(directory, newest) if newest else None
@@ -210,7 +212,7 @@ def _parent(directory: Path, lost: bool) -> tuple[int, Manifest | None]:
 
 
 def _published(staging: Staging, content: Manifest | None) -> Manifest | None:
-    """The version that a job became, if it did: one of those from its beginning to the current one."""
+    """Returns the version that a job became, if it was published since it began, or None."""
     while content is not None and content.job != staging.job:
         try:
             content = read_version(staging.directory, content.parent) if content.parent > staging.since else None
@@ -220,6 +222,7 @@ def _published(staging: Staging, content: Manifest | None) -> Manifest | None:
 
 
 def _move(folder: Path, directory: Path, files: Iterable[str]) -> None:
+    """Moves files of the staging folder into place. Those that an earlier attempt moved are skipped."""
     for name in files:
         ours, theirs = folder / name, place(directory, name)
         if not ours.exists() and theirs.exists():
@@ -236,7 +239,7 @@ def _move(folder: Path, directory: Path, files: Iterable[str]) -> None:
 
 
 def _refuse_missing(directory: Path, content: Manifest) -> None:
-    """No version is published that could not be opened."""
+    """Raises SnapshotError if a file of the content is missing or has another size than it should."""
     for name, size in content.files().items():
         path = place(directory, name)
         found = path.stat().st_size if path.exists() else -1
@@ -248,6 +251,7 @@ def _refuse_missing(directory: Path, content: Manifest) -> None:
 
 
 def _write_manifest(folder: Path, directory: Path, content: Manifest) -> None:
+    """Writes the manifest to disk under its number. Raises SnapshotError if this number is taken."""
     temporary = folder / "manifest.tmp"
     write_through(temporary, sealed(content, FORMAT))
     try:
@@ -263,6 +267,7 @@ def _write_manifest(folder: Path, directory: Path, content: Manifest) -> None:
 
 
 def _set_current(folder: Path, directory: Path, version: int) -> None:
+    """Replaces CURRENT, from which moment on readers take this version."""
     temporary = folder / "current.tmp"
     write_through(temporary, f"{current_line(version)}\n".encode())
     os.replace(temporary, directory / CURRENT)

@@ -2,9 +2,9 @@
 
     PUT a, PUT b, REMOVE a, PUT c, PUT b, REMOVE d     comes to     remove a, d; then add b, c
 
-Changes are folded first, so that a rule which came and went costs nothing, and all others are compiled together, many
-times faster than one by one. The rules, their order and the multi-valued attributes are the same. An id that is not
-there need not be removed.
+Changes are folded first, so that a rule that was added and removed costs nothing, and all others are compiled
+together, many times faster than one by one. The rules, their order and the multi-valued attributes are the same.
+Removing an id that is not there does nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from eligo.store.journal import Record
 
 
 def replay(engine: Engine, records: Iterable[Record], source: Path) -> None:
-    """Makes the changes again. `source`, the journal, is for the messages."""
+    """Makes the changes again. Raises JournalError, which names `source`, the journal, if one cannot be made."""
     loader, limits = engine.loader, engine.limits
     # These rules were accepted. As text one may be longer and deeper than it was in the form that it was given in.
     loader.limits = msgspec.structs.replace(limits, text=MOST, depth=2 * limits.depth + 2)
-    refused, loader.refused = loader.refused, None  # whoever opens the rules brings the documents that they ask about
+    refused, loader.refused = loader.refused, None  # the caller gives the documents that these rules ask about
     changes = _RuleChanges(engine)
     try:
         for kind, payload in records:
@@ -48,7 +48,7 @@ def replay(engine: Engine, records: Iterable[Record], source: Path) -> None:
 
 
 class _RuleChanges:
-    """What the changes so far come to: perhaps a clear, then ids to be removed, then rules to be put."""
+    """The sum of the changes so far: perhaps a clear, then ids to be removed, then rules to be put."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -58,6 +58,7 @@ class _RuleChanges:
         self._multi: set[str] = set()  # what rules that are gone made multi-valued
 
     def fold(self, kind: int, payload: bytes) -> None:
+        """Adds a change to the sum."""
         if kind == PUT:
             change = read_put(payload)
             self._multi.update(change.multi)
@@ -76,11 +77,12 @@ class _RuleChanges:
             self._cleared = True
 
     def _leave(self, rule: PutRule | None) -> None:
-        """Keeps of a rule that goes what stays: the attributes that it uses with `contains`."""
+        """Notes the attributes that a rule uses with `contains`: they stay multi-valued when the rule is gone."""
         if rule is not None and "contains" in rule[1].lower():
             self._multi |= read_rule(rule[1], self._engine.loader.limits, None)[2]
 
     def make(self) -> None:
+        """Makes the changes on the engine's rules."""
         loader, rules = self._engine.loader, self._engine.rules
         if self._cleared:
             loader.clear()

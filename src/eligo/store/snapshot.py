@@ -8,13 +8,12 @@
       documents-<hash>.log       the documents that rules ask about, if they do
       journal-<hash>.log         changes since (journal.py); the hash is that of the manifest that they follow
 
-A snapshot becomes visible when its manifest is put in place, which is one rename: whoever opens it finds the old one
-or the new one, whole. Files that the new manifest does not name are removed afterwards; those who have them mapped
-keep them.
+A snapshot becomes visible when its manifest is put in place, which is one rename: a reader finds the old one or the new
+one, whole. Files that the new manifest does not name are removed afterwards; processes that have them mapped keep them.
 
-A journal is named by its manifest, and put in place before it. So whoever opens a snapshot finds the old one with its
-journal or the new one with its own, which holds the changes that were made while it was written: no change is lost, and
-none is made twice.
+A journal is named by its manifest, and put in place before it. So a reader finds the old snapshot with its journal or
+the new one with its own, which holds the changes that were made while it was written: no change is lost, and none is
+made twice.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _PREFIX = {"segments": "segment", "living": "living"}
 
 
 class Content(msgspec.Struct, frozen=True):
-    """What a manifest says, its checksum apart."""
+    """The content of a manifest, without its checksum."""
 
     eligo: str
     index: str
@@ -85,11 +84,10 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def save(engine: Engine, path: str | PathLike[str], documents: Callable[[Path], str] | None = None) -> None:
-    """Write all rules to a directory, replacing a snapshot that is there. Matching and updating go on meanwhile.
+    """Writes all rules to a directory, and replaces a snapshot that is there. Matching and updating go on meanwhile.
 
-    `documents` writes those that the rules ask about to the directory, and returns the name of the file.
-
-    Where the engine keeps its changes, a new journal begins, with those that were made meanwhile.
+    `documents` writes those that the rules ask about to the directory, and returns the name of the file. If the engine
+    keeps its changes, a new journal begins, with those that were made meanwhile.
     """
     directory = Path(local_path(path))
     _make_directory(directory)
@@ -116,7 +114,7 @@ def save(engine: Engine, path: str | PathLike[str], documents: Callable[[Path], 
 
 
 def documents_path(path: str | PathLike[str]) -> Path | None:
-    """Where the documents lie that were saved with a snapshot; None if there are none."""
+    """Returns the file of the documents that were saved with a snapshot, or None if there are none."""
     directory = Path(local_path(path))
     if is_versioned(directory) or not (directory / MANIFEST).exists():
         return None
@@ -127,12 +125,12 @@ def documents_path(path: str | PathLike[str]) -> Path | None:
 
 
 def journal_path(directory: Path, raw: bytes) -> Path:
-    """Where the changes lie that were made since the snapshot with this manifest."""
+    """Returns the path of the journal of changes since the snapshot with this manifest."""
     return directory / f"journal-{_digest(raw)}.log"
 
 
 def kept_changes(directory: Path, raw: bytes) -> bytes:
-    """The changes since the snapshot with this manifest, as their bytes lie in the journal."""
+    """Returns the bytes of the changes since the snapshot with this manifest, as in the journal."""
     try:
         return journal_path(directory, raw).read_bytes()[HEADER:]
     except FileNotFoundError:
@@ -144,7 +142,7 @@ def _digest(raw: bytes) -> str:
 
 
 def _own_journal(engine: Engine, directory: Path) -> Journal | None:
-    """The journal of this engine, if it lies there; where somebody else has one open nobody may save."""
+    """Returns this engine's journal if it is in the directory, or None. Raises JournalError if another is open."""
     own = engine.journal
     if isinstance(own, Journal) and own.is_open_in(directory):
         return own
@@ -160,7 +158,7 @@ def _own_journal(engine: Engine, directory: Path) -> Journal | None:
 def _new_journal(
     directory: Path, raw: bytes, journal: Journal | None, since: int
 ) -> AbstractContextManager[Callable[[], None]]:
-    """Around putting a manifest in place: the journal that is to follow it comes first."""
+    """Returns a context in which to put a manifest in place. The journal that is to follow it is put there first."""
     path = journal_path(directory, raw)
     if journal is not None:
         return journal.successor(path, _digest(raw), since)
@@ -174,7 +172,9 @@ Saved = tuple[list[Arrays], tuple[NDArray[np.bool_], NDArray[np.bool_]]]  # the 
 
 
 def _state(engine: Engine) -> tuple[dict[str, Any], Attributes, Strings, Callable[[], Saved]]:
-    """Everything to be saved, as of one moment: tables that nobody changes, and rules, which are to be asked for."""
+    """Returns what is to be saved, as of one moment: settings, tables that do not change, and a function that returns
+    the rules with the numbers that they name.
+    """
     from eligo import __version__
 
     rules = engine.rules
@@ -199,7 +199,7 @@ def _state(engine: Engine) -> tuple[dict[str, Any], Attributes, Strings, Callabl
 
 
 def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
-    """Segments never change, so they are merged once the lock is free again."""
+    """Returns a function that merges the segments. It needs no lock, because segments never change."""
     rules.seal()
     segments, alive, recipe = list(rules.segments), list(rules.alive), replace(rules.recipe)
     used = np.zeros(len(recipe.attributes), np.bool_), np.zeros(len(recipe.strings), np.bool_)
@@ -217,20 +217,19 @@ def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
 
 
 def _with_texts(segment: Segment) -> Arrays:
-    """The arrays of a segment; a snapshot has the texts in it, wherever they were before."""
+    """Returns the arrays of a segment, with the texts in them wherever they were before."""
     return replace(segment, table=segment.table.written()).arrays()
 
 
 def _living_shards(rules: LivingSet) -> Callable[[], Saved]:
-    """What changes in place is copied. Writers wait for that, readers do not: they change nothing."""
+    """Copies what changes in place, and returns a function that returns it. Only writers wait for the copy."""
     used, copied = rules.used_numbers(), rules.structure.copied()
     return lambda: ([copied()], used)
 
 
 def open_snapshot(path: str | PathLike[str], *, verify: bool = True) -> Engine:
-    """The engine that was saved there, memory-mapped, with the changes that were kept since.
-
-    `verify` compares the checksums of all its arrays.
+    """Returns the engine that was saved there, memory-mapped, with the changes that were kept since. `verify` compares
+    the checksums of all its arrays.
     """
     directory = Path(local_path(path))
     while True:
@@ -250,7 +249,7 @@ def _is_current(directory: Path, raw: bytes) -> bool:
 
 
 def open_writable(path: str | PathLike[str], sync: SyncPolicy, *, verify: bool = True) -> Engine:
-    """The same engine, which keeps every change in the snapshot's journal. Nobody else can open it so meanwhile."""
+    """Returns the same engine, which keeps every change in the journal. Raises JournalError if another one does so."""
     directory = Path(os.path.abspath(local_path(path)))
     if not (directory / MANIFEST).is_file():
         _read_manifest(directory, "; Matcher(…).save(path) makes an empty one, which can then be opened writable")
@@ -271,7 +270,7 @@ def open_writable(path: str | PathLike[str], sync: SyncPolicy, *, verify: bool =
 
 
 def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engine | None:
-    """The engine of a manifest, without the changes since; None if another manifest has taken its place."""
+    """Returns the engine of a manifest without the changes since, or None if another manifest has taken its place."""
     try:
         strings = map_arrays(directory, content.strings, verify)
         shards = [map_arrays(directory, shard, verify) for shard in content.shards]
@@ -304,7 +303,7 @@ def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engi
 
 
 def _rules_of(engine: Engine, content: Content) -> Rules:
-    """The engine's rules, in the kind of structure that was saved."""
+    """Returns the engine's rules, in the kind of structure that was saved."""
     if engine.rules.kind != content.kind:
         recipe = engine.rules.recipe
         kind = LivingSet if content.kind == "living" else RuleSet
@@ -313,6 +312,7 @@ def _rules_of(engine: Engine, content: Content) -> Rules:
 
 
 def _read_manifest(directory: Path, remedy: str = "") -> tuple[Content, bytes]:
+    """Returns the manifest's content and bytes. Raises SnapshotError, with `remedy` in its text, if there is none."""
     path = directory / MANIFEST
     try:
         raw = path.read_bytes()
@@ -327,7 +327,7 @@ def _read_manifest(directory: Path, remedy: str = "") -> tuple[Content, bytes]:
 
 
 def _make_directory(directory: Path) -> None:
-    """Make it, or make sure that it holds nothing but a snapshot."""
+    """Makes the directory. Raises SnapshotError if it holds anything but a snapshot."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -340,7 +340,7 @@ def _make_directory(directory: Path) -> None:
 
 
 def _replace(path: Path, raw: bytes, done: Callable[[], None]) -> None:
-    """Put a manifest in place, call `done`, and wait until its name is on disk."""
+    """Puts a manifest in place, calls `done`, and waits until its name is on disk."""
     temporary = path.with_name(f"manifest-{uuid4().hex}.tmp")
     try:
         write_through(temporary, raw)
@@ -353,7 +353,7 @@ def _replace(path: Path, raw: bytes, done: Callable[[], None]) -> None:
 
 
 def _sweep(directory: Path, content: Content, raw: bytes) -> None:
-    """Remove what the manifest does not name, and journals of others."""
+    """Removes files that the manifest does not name, and journals of other manifests."""
     named = {MANIFEST, content.documents, content.strings.file, *(shard.file for shard in content.shards)}
     named.add(journal_path(directory, raw).name)
     for entry in directory.iterdir():

@@ -1,7 +1,7 @@
-"""The table of what was learned of events, beside the rules of a version.
+"""The table of statistics of events, beside the rules of a version.
 
 attribute │ what                               │ kind                    │ value   │ count
-│ events, present, value or quantile │ bool int float str time │ as JSON │ of events
+          │ events, present, value or quantile │ bool int float str time │ as JSON │ of events
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SCHEMA: Final = pa.schema(
 
 
 def read_statistics(path: Path, described: TableFile, attributes: Attributes, strings: Strings) -> Statistics:
-    """What a table of statistics says, for one numbering."""
+    """Reads a table of statistics, for one numbering. Raises SnapshotError if it is missing or damaged."""
     verify_table(path, described)
     table = pq.read_table(path, page_checksum_verification=True)
     rows = zip(*(table[name].to_pylist() for name in ("attribute", "what", "kind", "value", "count")), strict=True)
@@ -41,6 +41,7 @@ def read_statistics(path: Path, described: TableFile, attributes: Attributes, st
 
 
 def _valued(rows: Iterable[tuple[str, str, str, str, float]]) -> Iterator[tuple[str, str, Any, float]]:
+    """Yields the rows with their values decoded."""
     for attribute, what, kind, text, count in rows:
         value = msgspec.json.decode(text) if kind else ""
         if kind == "float":

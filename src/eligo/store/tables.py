@@ -8,8 +8,8 @@
     locator of a text         unit << 40 | row in the unit's file, 8 bytes, little-endian
 
 Matching needs no texts, so segments hold locators where a `RuleTable` has texts. They are carried through merges as any
-text is; whoever wants the text itself (get, explain) reads one row group. A file is compared with its checksum before
-its first row is believed, and every page has a checksum of its own.
+text is; to get the text itself (get, explain), one row group is read. A file is compared with its checksum before its
+first row is used, and every page has a checksum of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ REJECTS_SCHEMA: Final = pa.schema(
 
 
 def RULES_SCHEMA(id_type: str) -> pa.Schema:  # noqa: N802 — beside REJECTS_SCHEMA
-    """The columns of rules with ids of this type, "int" or "str"."""
+    """Returns the columns of rules with ids of this type, "int" or "str"."""
     return pa.schema(
         [
             ("id", pa.int64() if id_type == "int" else pa.string()),
@@ -61,7 +61,7 @@ def RULES_SCHEMA(id_type: str) -> pa.Schema:  # noqa: N802 — beside REJECTS_SC
 
 
 class TableWriter:
-    """Writes one file and names it by its content; it is on disk, whole, when `close` returns."""
+    """Writes one file and names it by its content. All of it is on disk when `close` returns."""
 
     def __init__(self, folder: str | Path, prefix: str, schema: pa.Schema) -> None:
         self._folder, self._prefix, self._schema = Path(folder), prefix, schema
@@ -78,7 +78,7 @@ class TableWriter:
 
     @property
     def rows(self) -> int:
-        """How many were written so far."""
+        """Number of rows written so far."""
         return self._rows
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
@@ -90,14 +90,14 @@ class TableWriter:
             self._flush(self._pending - self._pending % GROUP)
 
     def _flush(self, count: int) -> None:
-        """Write the first rows of those that wait: full groups, or the last one."""
+        """Writes the first `count` of the waiting rows, which are full groups or the last one."""
         table = pa.concat_tables(self._waiting)
         self._writer.write_table(table.slice(0, count), row_group_size=GROUP)
         self._waiting = [table.slice(count)]
         self._pending -= count
 
     def close(self) -> TableFile:
-        """End the file and say what it is."""
+        """Ends the file, and returns its description."""
         try:
             if self._pending:
                 self._flush(self._pending)
@@ -116,7 +116,7 @@ class TableWriter:
         return TableFile(name, size, self._rows, crc)
 
     def abort(self) -> None:
-        """Leave nothing behind."""
+        """Removes what was written."""
         self._waiting = []
         with suppress(OSError, pa.ArrowException):  # the disk may be full, which is why it is aborted
             self._writer.close()
@@ -124,14 +124,14 @@ class TableWriter:
 
 
 def locator_text(units: ArrayLike, rows: ArrayLike) -> tuple[I64, U8]:
-    """`text_offsets` and `text_data` of a table whose texts are rows of units' files."""
+    """Returns `text_offsets` and `text_data` of a table whose texts are rows of units' files."""
     locators = (np.asarray(units, np.int64) << ROW_BITS) | np.asarray(rows, np.int64)
     data = np.atleast_1d(locators).astype("<i8").view(np.uint8)
     return np.arange(0, len(data) + 1, 8, dtype=np.int64), data
 
 
 class Texts:
-    """The texts of a rule set, by locator. Threads may ask at once."""
+    """The texts of a rule set, by locator. Threads may share it."""
 
     def __init__(self, folder: str | Path, texts: Mapping[int, TableFile], *, verify: bool = True) -> None:
         self._folder = Path(folder)
@@ -142,7 +142,7 @@ class Texts:
         self._groups: OrderedDict[tuple[int, int], pa.Array] = OrderedDict()
 
     def adopt(self, texts: Mapping[int, TableFile]) -> bool:
-        """Know the units of a further version too; False, and nothing is changed, if one of them means another file."""
+        """Adds the units of another version. Returns False, and changes nothing, if one of them means another file."""
         with self._lock:
             if any(self._texts.get(unit, file) != file for unit, file in texts.items()):
                 return False
@@ -150,14 +150,14 @@ class Texts:
         return True
 
     def text(self, locator: int) -> str:
-        """One text."""
+        """Returns the text of a locator."""
         row = locator & _ROWS
         group = self._group(locator >> ROW_BITS, row // GROUP)
         self._refuse_beyond(locator >> ROW_BITS, row)
         return group[row % GROUP].as_py()  # type: ignore[no-any-return]
 
     def many(self, locators: ArrayLike) -> pa.Array:
-        """Many texts, as large strings, each row group read once."""
+        """Returns the texts of many locators as large strings. Each row group is read once."""
         wanted = np.asarray(locators, np.int64)
         if not len(wanted):
             return pa.array([], pa.large_string())
@@ -188,7 +188,7 @@ class Texts:
             raise SnapshotError(f"{self._folder / file.file}: has {file.rows:,} rows, and a rule's text is row {row:,}")
 
     def _group(self, unit: int, number: int) -> pa.Array:
-        """The expressions of a row group."""
+        """Returns the expressions of a row group, of which a few are kept."""
         with self._lock:
             group = self._groups.get((unit, number))
             if group is None:
@@ -200,6 +200,7 @@ class Texts:
             return group
 
     def _read(self, unit: int, number: int) -> pa.Array:
+        """Reads the expressions of a row group. Raises SnapshotError if the file is missing or damaged."""
         described = self._file(unit)
         path = self._folder / described.file
         if self._verify and described.file not in self._verified:
@@ -218,7 +219,7 @@ class Texts:
 
 
 def verify_table(path: Path, described: TableFile) -> None:
-    """Refuse a file that is not, to the bit, the one that was written. Reads all of it, in small pieces."""
+    """Raises SnapshotError if a file is not, to the bit, the one that was written. Reads all of it, in small pieces."""
     crc, size, buffer = 0, 0, memoryview(bytearray(_CHUNK))
     try:
         with open(path, "rb", buffering=0) as file:
@@ -241,12 +242,13 @@ def _missing(path: Path) -> SnapshotError:
 
 @dataclass(frozen=True)
 class TabledRules(RuleTable):
-    """A rule table with locators where others have texts."""
+    """A rule table that has locators instead of texts."""
 
     texts: Texts
 
     @property
     def locators(self) -> I64:
+        """Locator of each row's text."""
         first, last = int(self.text_offsets[0]), int(self.text_offsets[-1])
         found: NDArray[np.int64] = np.ascontiguousarray(self.text_data[first:last]).view("<i8")
         return found
@@ -283,5 +285,5 @@ class TabledRules(RuleTable):
 
 
 def tabled(table: RuleTable, texts: Texts) -> TabledRules:
-    """A table whose `text_data` has locators, made to find what they lead to."""
+    """Returns a table, whose `text_data` has locators, that finds its texts in `texts`."""
     return TabledRules(**table.arrays(), texts=texts)

@@ -2,7 +2,7 @@
 
     rules.eligo/
       CURRENT                      the version that new readers take, and the checksum of these digits; see below
-      publish.lock                 locked by who publishes or sweeps (publish.py, gc.py)
+      publish.lock                 locked while a process publishes or sweeps (publish.py, gc.py)
       versions/<20 digits>.json    the manifest of a version; never changed; its readers lock it together
       data/                        files named by their content, each of one or more versions
         strings-<hash>.bin         dictionary of a version, complete
@@ -10,17 +10,17 @@
         dead-<hash>.bin            rows of segments that are no longer there
         rules-<hash>.parquet       id, expression, weight, tags of one unit
         rejects-<hash>.parquet     rules that were refused, and why
-        statistics-<hash>.parquet  what was learned of events
+        statistics-<hash>.parquet  statistics of events (statistics.py)
         documents-<hash>.parquet   of a directory of documents, which has no others: some of them
       values/                      of documents: what is made of these files when it is needed (documents/frozen.py)
       staging/<job>/               files of a job until they are published
 
     CURRENT   00000000000000000007 5ae1d780        and a line feed
 
-CURRENT has a checksum, because one flipped bit would else name another version that is there too.
+CURRENT has a checksum, because one flipped bit could name another version that is there too.
 
 A version becomes visible when CURRENT is replaced, which is one rename. All that it names is there before, and stays
-until the version is swept away, which no reader's lock allows: a reader sees one version or another, never a mixture.
+until the version is removed, which a reader's lock prevents: a reader sees one version or another, never a mixture.
 
 Within a lineage, which `compile_rules` begins and updates continue, numbers of strings, attributes and units keep their
 meaning, so that a segment made by one version serves the next.
@@ -68,7 +68,7 @@ M = TypeVar("M", bound="Manifest")
 
 
 class TableFile(msgspec.Struct, frozen=True):
-    """A Parquet file, as a manifest describes it; the checksum is that of the whole file."""
+    """A Parquet file, as a manifest describes it. The checksum is that of the whole file."""
 
     file: str
     size: int
@@ -77,7 +77,7 @@ class TableFile(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A segment: a shard or a delta. `rules` counts all its rows, the dead ones too."""
+    """A segment: a shard or a delta. `rules` counts all its rows, including the dead ones."""
 
     segment: ArrayFile
     rules: int
@@ -88,7 +88,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What the manifest of a version says, its checksum apart, whatever it is a version of."""
+    """What every manifest of a version says, whether of rules or of documents, without its checksum."""
 
     eligo: str
     version: int
@@ -97,12 +97,12 @@ class Manifest(msgspec.Struct, frozen=True):
     job: str  # that published it
 
     def files(self) -> dict[str, int]:
-        """The files in data/ that the version needs, with their sizes."""
+        """Returns the files in data/ that the version needs, with their sizes."""
         raise NotImplementedError
 
     @property
     def size(self) -> str:
-        """How much it is, for people."""
+        """Number of rules or documents, as text for people."""
         raise NotImplementedError
 
 
@@ -146,7 +146,7 @@ class Content(Manifest, frozen=True):
     rejected: int
     statistics: TableFile | None = None
     shard_bytes: int = 0  # about how large a shard is to be; 0: their number was given, and stays
-    naming: dict[str, int] | None = None  # attribute → how many living rules look at it; None: nobody counted
+    naming: dict[str, int] | None = None  # attribute → how many living rules look at it; None: not counted
     joining: Joining = NO_JOINS  # of the living rules, those that ask about documents
 
     @property
@@ -155,21 +155,21 @@ class Content(Manifest, frozen=True):
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The attributes that living rules look at; those of dead ones keep their numbers in `attributes`."""
+        """Attributes that living rules look at. Those of dead rules keep their numbers in `attributes`."""
         naming = self.naming
         named = self.attributes if naming is None else tuple(name for name in self.attributes if naming.get(name, 0))
         return (*named, *sorted(self.joining.event.keys() - set(named)))
 
     @property
     def listable(self) -> frozenset[str]:
-        """The attributes of events that may be lists: the multi-valued ones, and those that are only compared with
+        """Attributes of events that may be lists: the multi-valued ones, and those that are only compared with
         documents, for which the index knows no predicate.
         """
         alone = self.joining.event.keys() - set(self.attributes)
         return frozenset(self.multi) | alone
 
     def shard_positions(self) -> list[tuple[float, float]]:
-        """From where to where each shard reaches: all together everywhere, so also over shards that came out empty."""
+        """Returns from where to where each shard reaches: all positions together, so also those of empty shards."""
         firsts = [part.positions[0] for part in self.shards]
         return list(pairwise([0.0, *firsts[1:], float(BUCKETS)])) if firsts else []
 
@@ -185,28 +185,29 @@ class Content(Manifest, frozen=True):
 
 
 def is_versioned(path: str | PathLike[str]) -> bool:
-    """Whether a directory holds versions, or is to hold them, rather than a plain snapshot."""
+    """Tests whether a directory holds versions, or is to hold them, rather than a plain snapshot."""
     directory = Path(path)
     return (directory / CURRENT).is_file() or (directory / VERSIONS).is_dir()
 
 
 def place(directory: Path, name: str) -> Path:
-    """Where a file that a manifest names lies."""
+    """Returns the path of a file that a manifest names."""
     return directory / DATA / name
 
 
 def manifest_path(directory: Path, version: int) -> Path:
+    """Returns the path of the manifest of a version."""
     return directory / VERSIONS / f"{version:020d}.json"
 
 
 def current_line(version: int) -> str:
-    """What CURRENT says of a version."""
+    """Returns the line of CURRENT that names a version."""
     digits = f"{version:020d}"
     return f"{digits} {zlib.crc32(digits.encode()):08x}"
 
 
 def version_in(line: str, source: object = CURRENT) -> int:
-    """The version that a line of CURRENT names. `source` is for the message."""
+    """Returns the version that a line of CURRENT names. Raises SnapshotError, naming `source`, if it is damaged."""
     digits = line[:20]
     if not (digits.isascii() and digits.isdigit() and line == current_line(int(digits)) and int(digits)):
         raise SnapshotError(
@@ -217,7 +218,7 @@ def version_in(line: str, source: object = CURRENT) -> int:
 
 
 def current_version(directory: str | PathLike[str]) -> int:
-    """The version that new readers take."""
+    """Returns the version that new readers take. Raises SnapshotError if there is none."""
     path = Path(directory) / CURRENT
     try:
         raw = path.read_bytes()
@@ -227,6 +228,7 @@ def current_version(directory: str | PathLike[str]) -> int:
 
 
 def _no_version(directory: Path) -> SnapshotError:
+    """Returns the error that says why there is no current version."""
     if not directory.exists():
         return SnapshotError(f"{directory}: there is nothing there; `spark.compile_rules` and Matcher.save make one")
     if (directory / "manifest.json").is_file():
@@ -239,7 +241,7 @@ def _no_version(directory: Path) -> SnapshotError:
 
 
 def version_numbers(directory: Path) -> list[int]:
-    """The versions with a manifest, ascending; those above the current one are not published."""
+    """Returns the versions that have a manifest, ascending. Those above the current one are not published."""
     try:
         names = os.listdir(directory / VERSIONS)
     except (FileNotFoundError, NotADirectoryError):
@@ -248,7 +250,7 @@ def version_numbers(directory: Path) -> list[int]:
 
 
 def read_version(directory: Path, version: int) -> Manifest:
-    """What a manifest says; FileNotFoundError if there is none."""
+    """Returns the content of a manifest. Raises FileNotFoundError if there is none."""
     path = manifest_path(directory, version)
     return _content(path, path.read_bytes(), version)
 
@@ -266,7 +268,7 @@ def _content(path: Path, raw: bytes, version: int) -> Manifest:
 
 
 def of_kind(directory: Path, content: Manifest, kind: type[M]) -> M:
-    """The same content; one of the other kind is refused."""
+    """Returns the same content. Raises SnapshotError if it is of the other kind."""
     if isinstance(content, kind):
         return content
     if isinstance(content, DocumentSet):
@@ -275,7 +277,7 @@ def of_kind(directory: Path, content: Manifest, kind: type[M]) -> M:
 
 
 def versions(directory: str | PathLike[str]) -> list[Content]:
-    """The published versions that are still there, oldest first."""
+    """Returns the published versions that are still there, oldest first."""
     folder = Path(directory)
     newest = current_version(folder)
     found = []
@@ -289,7 +291,7 @@ def versions(directory: str | PathLike[str]) -> list[Content]:
 
 
 def wait_for_version(directory: str | PathLike[str], least: Callable[[], int], patience: float) -> int:
-    """The version that CURRENT names, as soon as it is none before `least`; whatever it names after so many seconds."""
+    """Returns the version that CURRENT names, once this is at least `least` or `patience` seconds have passed."""
     deadline = time.monotonic() + patience
     while (version := current_version(directory)) < least() and time.monotonic() < deadline:
         time.sleep(_PAUSE)
@@ -297,7 +299,7 @@ def wait_for_version(directory: str | PathLike[str], least: Callable[[], int], p
 
 
 class Held(Generic[M]):
-    """A version that nobody sweeps away until this is closed, or collected as garbage."""
+    """A version that is not removed until this object is closed or collected as garbage."""
 
     def __init__(self, directory: Path, content: M, handle: int) -> None:
         self.directory = directory
@@ -318,9 +320,9 @@ class Held(Generic[M]):
 
 
 def hold(directory: str | PathLike[str], version: int | None = None, *, patience: float = 0.0) -> Held[Content]:
-    """Take hold of a version of a rule set, the current one if none is named.
+    """Holds a version of a rule set, by default the current one. Raises SnapshotError if there is no such version.
 
-    `patience`: seconds to wait where CURRENT is before that version, as it is on a machine that sees an old file.
+    `patience` is how many seconds to wait while CURRENT names an earlier one, as on a machine that sees an old file.
     """
     return _hold_kind(directory, version, patience, Content)
 
@@ -328,7 +330,7 @@ def hold(directory: str | PathLike[str], version: int | None = None, *, patience
 def hold_documents(
     directory: str | PathLike[str], version: int | None = None, *, patience: float = 0.0
 ) -> Held[DocumentSet]:
-    """The same of documents."""
+    """Holds a version of documents, as `hold` does one of a rule set."""
     return _hold_kind(directory, version, patience, DocumentSet)
 
 
@@ -356,6 +358,7 @@ def _hold_kind(directory: str | PathLike[str], version: int | None, patience: fl
 
 
 def _hold(folder: Path, version: int, kind: type[M]) -> Held[M] | None:
+    """Locks the manifest of a version and returns the version, or None if it was removed."""
     path = manifest_path(folder, version)
     try:
         handle = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Rules on their way into a living set: compiled, and all computed that does not depend on what is there."""
+"""Rules on their way into a living set: compiled, with all that does not depend on the rules already there."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from eligo.segments.rule_table import RuleTable, column_table, packed
 
 @dataclass
 class Arrivals:
-    """Columns of rules; `words`, `offsets` and `hashes` of their conjunctions, all used; and their leaves.
+    """Columns of rules, the rows of their conjunctions (`words`, `offsets`, `hashes`), all of them used, and their
+    leaves.
 
-    Those of rule n are leaf_start[n] … leaf_start[n+1], ascending by where their intervals begin: of each its
-    conjunction, and begin and end of its interval.
+    The leaves of rule n are leaf_start[n] … leaf_start[n+1] - 1, ascending by `begin`. Of each leaf, `leaf` is its
+    conjunction, and `begin` and `end` are its interval.
     """
 
     table: RuleTable
@@ -39,11 +40,12 @@ class Arrivals:
 
     @property
     def conjunctions(self) -> int:
+        """Number of conjunctions."""
         return len(self.hashes)
 
 
 def many_arrivals(table: RuleTable, compiled: Compiled) -> Arrivals:
-    """Many rules, as they are compiled for segments."""
+    """Returns the arrivals of many rules, which are given as they are compiled for segments."""
     compiled = unique(compiled)
     words, offsets = rows_of(compiled)
     return Arrivals(table, words, offsets, *study(compiled.tree, compiled.tree_offsets, words, offsets))
@@ -52,7 +54,7 @@ def many_arrivals(table: RuleTable, compiled: Compiled) -> Arrivals:
 def one_arrival(
     rule: RuleId, text: str, weight: float, tags: tuple[str, ...], sequence: int, tree: I32, words: I64, offsets: I64
 ) -> Arrivals:
-    """One rule: its tree, and the rows of its conjunctions."""
+    """Returns the arrival of one rule, which is given by its tree and the rows of its conjunctions."""
     ids = packed([rule]) if isinstance(rule, str) else np.array([rule], np.int64)
     table = column_table(np.array([sequence], np.int64), ids, packed([text]), np.array([weight]), {0: tags})
     return Arrivals(table, words, offsets, *study(tree, np.array([0, len(tree)], np.int64), words, offsets))
@@ -60,7 +62,7 @@ def one_arrival(
 
 @kernel
 def study(tree, tree_offsets, words, offsets):
-    """Leaves of rules, and hashes of the rows of their conjunctions: the last fields of `Arrivals`."""
+    """Returns the leaves of rules and the hashes of their conjunctions' rows: the last five fields of `Arrivals`."""
     begin, end, span = label_intervals(tree, tree_offsets)
     leaf_start = np.zeros(len(span) + 1, np.int32)
     for rule in range(len(span)):

@@ -3,7 +3,7 @@
 The evaluator `interval` (evaluate/interval.py) over trees that come and go (pools.py). While one event is evaluated:
 
     truth      a bit for each conjunction: is it satisfied?         needed only where there are trees
-    seen       a bit for each row that was met: it matches, or its tree was gone through and is not complete
+    seen       a bit for each row that was met: it matches, or its tree was evaluated and is not complete
     matched    the rows that match; failed: the others that were met
 
 Invariant: between events all bits are 0.
@@ -25,7 +25,7 @@ from eligo.segments.living.pools import CONJUNCTIONS, DISORDERED, HIDDEN, ROWS, 
 from eligo.segments.living.records import HEAD
 
 _FEW = 32  # rows that are sorted by insertion
-_DIGIT = 11  # bits by which many are sorted at a time
+_DIGIT = 11  # bits of a digit by which more are sorted
 
 
 # The memory of one evaluation as one argument of kernels; satisfied[0] counts conjunctions, in all events so far.
@@ -35,10 +35,10 @@ make_completion = handle(
 
 
 class CompletionScratch(EvaluatorScratch):
-    """Private memory of one evaluation at a time; it follows the rules as they become more."""
+    """Private memory of one evaluation at a time. It grows as rules are added."""
 
     handle: Any
-    pools_type: Any = None  # of the rules that `enter` takes
+    pools_type: Any = None  # type of the handle that `enter` takes
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -46,7 +46,7 @@ class CompletionScratch(EvaluatorScratch):
         self.satisfied = np.zeros(1, np.int64)
 
     def fit(self, state: I64) -> None:
-        """Room for rules in this state."""
+        """Makes room to evaluate rules whose pools have this state."""
         rows, conjunctions, widest = int(state[ROWS]), int(state[CONJUNCTIONS]), int(state[WIDEST])
         if rows <= self.rows and conjunctions <= self.conjunctions and widest <= self.widest:
             return
@@ -67,7 +67,9 @@ class CompletionScratch(EvaluatorScratch):
 
 
 class PooledCompletion(Completion):
-    """Finds rows of pools. `allowed` has a byte for each tag, 1 for those of which a rule must have one; or none."""
+    """Finds the rows of pools that conjunctions complete. `allowed` has a byte for each tag, 1 for those of which a
+    rule must have one, or is empty if any rule will do.
+    """
 
     def __init__(self, pools: Pools) -> None:
         self._pools = pools
@@ -90,7 +92,7 @@ class PooledCompletion(Completion):
 
 @inline
 def is_wide_complete(blocks, at, leaves, truth, reached):
-    """Whether a tree is complete that has more leaves than a word has bits."""
+    """Tests whether a tree with more leaves than a word has bits is complete."""
     reached[: leaves + 1] = 0
     reached[0] = 1
     furthest = 0
@@ -106,7 +108,7 @@ def is_wide_complete(blocks, at, leaves, truth, reached):
 
 @inline
 def complete_rows(p, found, first, stop, s, start):
-    """Write the rows that found[first:stop] completes from matched[start] on, in any order; where they end."""
+    """Writes the rows that found[first:stop] completes from matched[start] on, in any order. Returns where they end."""
     owner, blocks = p.owner, p.blocks
     truth, seen, matched, failed, reached = s.truth, s.seen, s.matched, s.failed, s.reached
     with_trees = p.state[TREES] > 0
@@ -163,7 +165,9 @@ def complete_rows(p, found, first, stop, s, start):
 
 @inline
 def leave_out(p, matched, start, stop, wanted):
-    """Keep the rows that readers see and that have one of the wanted tags, if any are; where they end."""
+    """Keeps the rows of matched[start:stop] that readers see and, unless `wanted` is empty, that have one of the wanted
+    tags. Returns where they end.
+    """
     status, record, records = p.status, p.record, p.records
     k = start
     for i in range(start, stop):
@@ -180,7 +184,9 @@ def leave_out(p, matched, start, stop, wanted):
 
 @inline
 def in_order(p, s, start, stop):
-    """Sort matched[start:stop] by sequence number: few by insertion, many digit by digit or by their bits."""
+    """Sorts matched[start:stop] by sequence number: through a bitmap if the pool's rows are in that order, otherwise
+    few rows by insertion and many by radix sort.
+    """
     matched, sequence, other, keys = s.matched, p.sequence, s.other, s.keys
     n = stop - start
     if p.state[DISORDERED] == 0:
@@ -217,12 +223,12 @@ def in_order(p, s, start, stop):
 
 @kernel
 def complete_many(p, found, offsets, events, wanted, s, ends):
-    """The rows that the conjunctions of many events complete, in order, as far as there is room; how many were done.
-    Those of event i are found[offsets[i]:offsets[i+1]], and matched[ends[i]:ends[i+1]].
+    """Writes the rows that the conjunctions of many events complete into s.matched, in order, as far as there is room.
+    Event i has found[offsets[i]:offsets[i+1]], and gets matched[ends[i]:ends[i+1]]. Returns how many events were done.
     """
     k = i = 0
     ends[0] = 0
-    while i < events and len(s.matched) - k > p.state[ROWS]:  # one more: a row is written before it is known
+    while i < events and len(s.matched) - k > p.state[ROWS]:  # one more: a row is written before it is known to be new
         stop = complete_rows(p, found, offsets[i], offsets[i + 1], s, k)
         if len(wanted) or p.state[HIDDEN] > 0:
             stop = leave_out(p, s.matched, k, stop, wanted)

@@ -12,7 +12,7 @@ from eligo.jit import kernel
 
 
 class CheckCounts:
-    """Checks of each attribute: all, those that need an event's strings themselves, those with a pattern."""
+    """Number of checks of each attribute: all, those that need the bytes of strings, and those with a pattern."""
 
     def __init__(self, arrays: Arrays | None = None) -> None:
         given = arrays or {}
@@ -25,7 +25,9 @@ class CheckCounts:
         return {"checks": self.checks, "text": self.text, "pattern": self.pattern}
 
     def add(self, words: I64, offsets: I64, first: int, stop: int, by: int, attributes: int) -> bool:
-        """Count rows first … stop-1 in (1) or out (-1); whether events have to bring something else now."""
+        """Adds `by` (1 or -1) for each check of rows first … stop-1. `attributes` is above all their numbers, or 0 if
+        they were counted before. Returns whether other attributes now need strings or have patterns.
+        """
         if attributes > len(self.checks):
             more = np.zeros(max(attributes, 2 * len(self.checks)) - len(self.checks), np.int64)
             self.checks, self.text, self.pattern = (
@@ -34,11 +36,11 @@ class CheckCounts:
         return bool(count_checks(words, offsets, first, stop, by, self.checks, self.text, self.pattern))
 
     def named(self, attributes: Attributes) -> list[str]:
-        """The attributes that some check is about."""
+        """Returns the names of the attributes that some check is about."""
         return [attributes.names[number] for number in np.nonzero(self.checks)[0].tolist()]
 
     def asked(self, attributes: Attributes) -> tuple[list[str], list[str]]:
-        """The attributes that some check is about, and those that one asks for a pattern."""
+        """Returns the names of the attributes with a check, and of those with a pattern."""
         return self.named(attributes), [attributes.names[number] for number in np.nonzero(self.pattern)[0].tolist()]
 
 

@@ -1,20 +1,20 @@
 """A gate before what changes in place: many readers inside, or one writer, never both.
 
-    inside     the threads that read just now, and WRITER while one is at work or waits to be
-    shut       a writer is at work, or waits for the readers inside to come out
-    outside    readers that were turned away and wait to come in
+    inside     the threads that are reading, and WRITER while a writer is at work or waits to be
+    shut       a writer is at work, or waits for the readers inside to leave
+    outside    readers that were turned away and wait to enter
 
-A reader goes in by writing its name into `inside` and looking at `shut`: less than half a microsecond. A writer shuts
-the gate and then writes its own name. Both writings go by the set's own lock, also where the interpreter has none for
-all: either the reader's came first, and the writer sees the name and waits; or the writer's did, and the reader, coming
-later, sees that the gate is shut.
+A reader enters by adding its thread to `inside` and reading `shut`, which takes less than half a microsecond. A writer
+sets `shut` and then adds WRITER. The set's own lock orders the two additions, also where the interpreter has no global
+lock: either the reader's came first, and the writer sees it and waits; or the writer's did, and the reader sees that
+the gate is shut.
 
-Ctrl-C is put off while the gate is closed: what changes in several steps would be left between two of them. Whoever
-forks the process is inside meanwhile, as a reader, so that the child gets nothing that is half changed; there are no
-other threads there, so their names are forgotten.
+Ctrl-C is put off while the gate is closed: a change of several steps must not be left between two of them. A thread
+that forks the process is inside as a reader meanwhile, so that the child gets nothing half changed. No other threads
+exist in the child, so they are removed there.
 
-Nobody starves: while the gate is shut nobody comes in, so a writer waits only for those that are inside; and before it
-shuts the gate it lets in everybody whom the writer before had turned away.
+Fairness: a shut gate blocks new readers, so a writer waits only for those inside; and before it shuts the gate, it lets
+in all readers that the writer before it turned away.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from threading import get_ident
 from eligo.forking import GATE, Forked
 from eligo.interrupts import uninterrupted
 
-WRITER = 0  # the name of no thread
-_LOOK = 0.001  # seconds after which one who waits looks again, whatever he was told
+WRITER = 0  # no thread has this identifier
+_LOOK = 0.001  # seconds after which a waiting thread looks again, even if it was not woken
 
 
 class Gate(Forked):
-    """Readers `enter` and leave; a writer changes things `with gate:`. There is one writer at a time."""
+    """Lets readers `enter` and leave, and a writer change things `with gate:`. There is one writer at a time."""
 
     rank = GATE
 
@@ -47,19 +47,21 @@ class Gate(Forked):
         self.register()
 
     def before_fork(self, deadline: float) -> None:
+        """Enters as a reader, unless this thread is inside already, so that the child gets a consistent state."""
         me = get_ident()
         self._forking = self.is_outside(me)
         if self._forking:
             self.enter(me)
 
     def after_fork_in_parent(self) -> None:
+        """Leaves again, if `before_fork` entered."""
         if self._forking:
             self._forking = False
             self.inside.discard(get_ident())
             self.left()
 
     def after_fork_in_child(self) -> None:
-        """Nobody but this thread is there."""
+        """Removes all other threads, because only the forking one exists in the child."""
         me = get_ident()
         self.inside &= {me, WRITER} if self._writer == me else set() if self._forking else {me}
         self.shut, self._forking = self._writer == me, False
@@ -69,21 +71,21 @@ class Gate(Forked):
     # -- readers
 
     def is_outside(self, me: int) -> bool:
-        """Whether a thread is neither reading nor writing, so that it has to `enter` before it reads."""
+        """Tests whether a thread is neither reading nor writing, so that it has to `enter` before it reads."""
         return me not in self.inside and self._writer != me
 
     def enter(self, me: int) -> None:
-        """Let a thread that is outside come in.
+        """Enters the gate for a thread that is outside, and waits while a writer has it shut.
 
-        It goes out by `inside.discard(me)`, which wherever Ctrl-C comes is done whole or, first thing in a `finally`,
-        done in any case. A writer who waits sees it within a millisecond, or at once by `left`.
+        The thread leaves by `inside.discard(me)`, as the first step of a `finally`. This is one step that Ctrl-C cannot
+        divide. A waiting writer notices it within a millisecond, or at once if `left` is called.
         """
         self.inside.add(me)
         if self.shut:
             self._wait_outside(me)
 
     def left(self) -> None:
-        """Tell a writer who waits that a reader has gone."""
+        """Wakes a waiting writer, after a reader has left."""
         if self.shut:
             self._emptied.set()
 
@@ -106,7 +108,7 @@ class Gate(Forked):
     # -- writers
 
     def __enter__(self) -> None:
-        """Close it. Who has closed it may do so again."""
+        """Closes the gate, and puts off Ctrl-C. The thread that has closed it may do so again."""
         if self._writer != get_ident():
             self._interrupts.__enter__()
             try:
@@ -123,9 +125,10 @@ class Gate(Forked):
             self._interrupts.__exit__()
 
     def close(self, patience: float | None) -> bool:
-        """Close it, unless readers are inside for longer than so many seconds; whether it is closed, and to be opened.
+        """Closes the gate for this thread, if all readers leave within `patience` seconds, or at any time if it is
+        None.
 
-        None: wait for them.
+        Returns whether it is closed; the caller then has to `open` it. Raises RuntimeError if this thread is reading.
         """
         me = get_ident()
         if me in self.inside:
@@ -144,6 +147,7 @@ class Gate(Forked):
         return True
 
     def _emptied_within(self, patience: float | None) -> bool:
+        """Waits until only the writer is inside. Returns False if that takes more than `patience` seconds."""
         end = None if patience is None else time.monotonic() + patience
         try:
             while True:
@@ -158,6 +162,7 @@ class Gate(Forked):
             raise
 
     def open(self) -> None:
+        """Opens the gate, and wakes the readers that wait outside."""
         self._writer = WRITER
         self.shut = False
         self.inside.discard(WRITER)

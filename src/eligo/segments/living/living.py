@@ -1,11 +1,11 @@
 """A living set: rules in one structure that changes in place, for an index that inserts and deletes by itself.
 
-    one rule       compiled while readers go on; then, with the gate closed once: its conjunctions that are new into the
-                   index, the rule into the pools, the one that it replaces out of them
-    many           some hundred at a time, so that nobody waits for all of them. Rules that come are COMING, and those
-                   that go GOING, until all are there; then one step lets the first be seen and the others not
+    one rule       compiled while readers go on; then, with the gate closed once, its new conjunctions are inserted into
+                   the index, the rule into the pools, and the rule that it replaces is removed from them
+    many           some hundred at a time, so that readers never wait for all of them. New rules are COMING, and removed
+                   ones GOING, until the last is there; then one step shows the former and hides the latter
 
-The index adjusts itself a little after each update and, when nobody has to wait for it, after some hundred events.
+The index adjusts itself a little after each update and, if readers need not wait for it, after some hundred events.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ from eligo.segments.rule_table import MENTION, RuleTable
 from eligo.segments.rules import Figures, Place, Rules
 from eligo.segments.sample import Sample
 
-_EFFORT = 2048  # of each of the steps by which the index adjusts itself to events that were observed
+_EFFORT = 2048  # of each step in which the index adjusts itself to observed events
 
 
 class LivingSet(Rules):
-    """See the top of this file. The places of rules are rows."""
+    """Rules in one structure that changes in place; see the top of this file. The places of rules are rows."""
 
     kind: ClassVar[Literal["segments", "living"]] = "living"
 
     def begin(self, arrays: Arrays | None = None) -> None:
+        """Begins without rules, or with those of a snapshot's arrays."""
         self._quiet = False
         self._coming: list[I32] = []
         self._going: list[I32] = []
@@ -51,7 +52,7 @@ class LivingSet(Rules):
         self._builder: RowBuilder | None = None
 
     def restore(self, arrays: Arrays) -> None:
-        """Take what the structure's arrays were when they were saved."""
+        """Restores the structure from the arrays that a snapshot kept."""
         self.begin(arrays)
 
     # -- reading
@@ -112,6 +113,7 @@ class LivingSet(Rules):
             self.forget_unused()
 
     def _compiler(self) -> RowBuilder:
+        """Returns the builder of single rules, a new one if other attributes have become multi-valued."""
         if self._builder is None or self._builder.multi != self.multi:
             tables = self.recipe.attributes, self.recipe.strings
             self._builder = RowBuilder(*tables, absent=self.absent, multi=self.multi)
@@ -191,7 +193,7 @@ class LivingSet(Rules):
             for buffer in sample.buffers:
                 with structure.gate:
                     structure.index.observe(buffer)
-        for _ in range(2):  # to the end of the round that is under way, and once more
+        for _ in range(2):  # to the end of the round under way, and one more
             more = True
             while more:
                 with self.lock, structure.gate:

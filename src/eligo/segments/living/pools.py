@@ -10,15 +10,15 @@
     record          row (-1: free), bytes of the id, bytes of the text, how many tags; tags; bytes, in `records`
     conjunction c   uses[c]        leaves of rules that are c; 0: the number is free
                     conjunction_hash[c]             by which `conjunction_slots` knows it
-                    owner[c]       whom it serves: one entry; -1: nobody; -2 - b: the entries in block b.
+                    owner[c]       what it serves: one entry; -1: none; -2 - b: the entries in block b.
                                    Of a free number: the next free one
     entry           2 * row: c alone completes the rule;  2 * block + 1: c is a leaf of that tree and begins at 1
     block b         words 2b … of `blocks`, which the heap `heads` gives (dynamic/allocator.py), either
                         entries    how many, room for them + 2; the entries
                         leaves     row, leaf count M; then, ascending by begin, conjunction, begin - 1, end of each
 
-Leaves that begin later have no entry: a tree none of whose satisfied leaves begins at 1 is not complete, and is never
-looked at. Labels are those of the evaluator `interval`.
+Leaves that begin later have no entry: a complete tree has a satisfied leaf that begins at 1, so others are never looked
+at. Labels are those of the evaluator `interval`.
 
 Invariants (tests/invariants/living.py): every leaf of a row in use counts in `uses`, and a number with uses is in the
 index; every entry belongs to a row in use; what is in no free list is in use; records lie without gaps but for one,
@@ -40,10 +40,10 @@ FREE, LIVING, COMING, GOING = 0, 1, 2, 3  # odd: readers see it
 
 # What `state` counts.
 ROWS, FREE_ROW, USED_ROWS, CONJUNCTIONS, FREE_CONJUNCTION, USED_CONJUNCTIONS = 0, 1, 2, 3, 4, 5
-RECORDS, FREE_RECORDS, SLID_TO, SLIDING = 6, 7, 8, 9  # words; the gap is SLID_TO … SLIDING, -1: there is none
+RECORDS, FREE_RECORDS, SLID_TO, SLIDING = 6, 7, 8, 9  # words; the gap is SLID_TO … SLIDING, or none if SLIDING is -1
 HIDDEN = 10  # rows in use that readers do not see
-DISORDERED, LAST = 11, 12  # rows are not in the order of their sequence numbers; the last one's number
-TREES, WIDEST = 13, 14  # blocks of leaves; leaves that the widest ever had
+DISORDERED, LAST = 11, 12  # whether rows are out of the order of their sequence numbers; the highest number
+TREES, WIDEST = 13, 14  # blocks of leaves; leaves of the widest tree so far
 INTEGERS = 15  # ids are integers
 _STATE = 16
 
@@ -56,7 +56,7 @@ _ROW_ARRAYS = {
     "record": np.int64, "root": np.int32,
 }  # fmt: skip
 _CONJUNCTION_ARRAYS = {"uses": np.int32, "conjunction_hash": np.uint32, "owner": np.int32}
-_MOST = 1 << 30  # rows and blocks: an entry says in 31 bits which
+_MOST = 1 << 30  # rows and blocks: an entry names one in 31 bits
 
 
 # The arrays as one argument of kernels.
@@ -93,12 +93,14 @@ class Pools(GrowingPools):
         self.refresh()
 
     def used(self) -> dict[str, int]:
+        """Returns how many items of each array are in use."""
         state = self.state
         used = dict.fromkeys(_ROW_ARRAYS, int(state[ROWS]))
         used |= dict.fromkeys(_CONJUNCTION_ARRAYS, int(state[CONJUNCTIONS]))
         return used | {"blocks": int(self.heads[USED]), "records": int(state[RECORDS])}
 
     def refresh(self) -> None:
+        """Makes the handle anew, and computes for how much there is room. To be called when an array was replaced."""
         whole = {**vars(self), "record_bytes": self.records.view(np.uint8)}
         self._room = (
             min(len(self.root), len(self.id_slots) // 2, _MOST),
@@ -110,7 +112,9 @@ class Pools(GrowingPools):
         self.handle = make_pools_handle(*(whole[name] for name in _FIELDS))
 
     def make_room(self, rows: int, conjunctions: int, blocks: int, records: int, tags: int) -> None:
-        """For so many rows, numbers, words of blocks and of records more, and for tags below that number."""
+        """Makes room for so many more rows, conjunctions, words of blocks and words of records, and for all tags below
+        the number `tags`. Raises LimitError if there would be too many.
+        """
         state = self.state
         rows, conjunctions = int(state[ROWS]) + rows, int(state[CONJUNCTIONS]) + conjunctions
         blocks, records = int(self.heads[USED]) + blocks, int(state[RECORDS]) + records

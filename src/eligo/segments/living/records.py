@@ -2,8 +2,8 @@
 
     records   … │ row, id bytes, text bytes, tags │ tags │ bytes of id and text, padded to words │ next record …
 
-New ones are appended. When more than half of the words are of rules that are gone, those in use slide down together,
-some at each update, so that nobody waits for all of them:
+New records are appended. When more than half of the words belong to removed rules, the records in use slide down, some
+at each update, so that no update waits for all of them:
 
     ├─ slid already ─┤ SLID_TO ├─ gap ─┤ SLIDING ├─ still to slide, and new ones ─┤ RECORDS
 """
@@ -18,7 +18,7 @@ from eligo.jit import inline, kernel
 from eligo.segments.living.pools import FREE_RECORDS, RECORDS, SLID_TO, SLIDING
 
 HEAD = 4
-_WORTH = 4096  # free words that nobody moves records for
+_WORTH = 4096  # free words below which records are not moved
 
 
 @inline
@@ -28,7 +28,7 @@ def record_words(id_bytes, text_bytes, tags):
 
 @inline
 def write_record(records, data, state, row, ids, id_from, id_to, texts, text_from, text_to, tag, tag_from, tag_to):
-    """Append a record; where it begins. There is room for it."""
+    """Appends a record, for which there must be room. Returns where it begins."""
     at = state[RECORDS]
     id_bytes, text_bytes, tags = id_to - id_from, text_to - text_from, tag_to - tag_from
     records[at], records[at + 1], records[at + 2], records[at + 3] = row, id_bytes, text_bytes, tags
@@ -52,7 +52,7 @@ def free_record(records, state, at):
 
 @kernel
 def slide(p, effort):
-    """Slide records down, about so many words of them, if enough is free or they are at it."""
+    """Slides about `effort` words of records down, if sliding is under way or enough words are free to begin."""
     state = p.state
     if state[SLIDING] < 0:
         if state[FREE_RECORDS] < _WORTH or 2 * state[FREE_RECORDS] < state[RECORDS]:
@@ -63,7 +63,7 @@ def slide(p, effort):
 
 @kernel
 def slide_all(p):
-    """Slide records down until nothing is free."""
+    """Slides records down until no word is free."""
     state = p.state
     if state[SLIDING] >= 0:
         slide_on(p, state[RECORDS])
@@ -74,7 +74,7 @@ def slide_all(p):
 
 @kernel
 def slide_on(p, effort):
-    """Go on where sliding has come to."""
+    """Continues to slide records down, by about `effort` words."""
     state, records, place = p.state, p.records, p.record
     at, to, end = state[SLIDING], state[SLID_TO], state[RECORDS]
     stop = min(end, at + effort)
@@ -114,7 +114,7 @@ def text_hash(data, start, stop):
 
 @kernel
 def find_integer(p, rule, one, other):
-    """The row with this id and one of two states, or -1."""
+    """Returns the row with this id whose status is `one` or `other`, or -1."""
     slots, hashes, ids, status = p.id_slots, p.id_hash, p.ids, p.status
     mask = np.int64(len(slots) - 1)
     wanted = integer_hash(rule)
@@ -150,7 +150,7 @@ def find_text(p, raw, one, other):
 
 @kernel
 def tag_of(p, rows, marked):
-    """The first tag of each row that is marked, or -1."""
+    """Returns for each row the first of its tags that is marked, or -1."""
     found = np.full(len(rows), -1, np.int32)
     for i in range(len(rows)):
         at = p.record[rows[i]]
@@ -163,7 +163,7 @@ def tag_of(p, rows, marked):
 
 @kernel
 def gather(p, rows, texts):
-    """The ids of some rows, or their texts, one after another: offsets and bytes."""
+    """Returns the offsets and bytes of the ids of some rows or, if `texts`, of their texts."""
     records, data, place = p.records, p.record_bytes, p.record
     offsets = np.zeros(len(rows) + 1, np.int64)
     for i in range(len(rows)):

@@ -1,10 +1,10 @@
-"""Numbers by hash, with deletion: open addressing, linear probing, no marks where something was.
+"""Numbers by hash, with deletion: open addressing, linear probing, no tombstones.
 
     slots      int32, a power of two of them, at most half taken: number + 1, or 0
     hashes     uint32 of each number: its first place is the hash modulo the slots
 
-Invariant: between a number's first place and the slot where it is no slot is free. Deleting moves back what would break
-this. Equal hashes may stand for different things: who looks one up goes on until it is the right one.
+Invariant: no slot between a number's first place and its own slot is free. A deletion moves back numbers that would
+break this. Different things may have equal hashes, so a lookup compares them and continues until one is equal.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def drop_number(slots, hashes, number):
 
 @kernel
 def with_slots(slots, hashes, least):
-    """Slots with room for so many numbers, and those of the old ones in them."""
+    """Returns new slots with room for at least `least` numbers, into which the old numbers are copied."""
     size = LEAST
     while size < 2 * least:
         size *= 2

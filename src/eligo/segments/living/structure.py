@@ -4,8 +4,8 @@
     pools.py       rules, and the conjunctions that they share  which rules do these complete?
     counts.py      what checks ask of events                    how is an event encoded?
 
-Conjunctions come before the rules that need them, and go after them. Equal ones are one: found by their hash, and
-confirmed by comparing their rows.
+Conjunctions are inserted before the rules that need them, and deleted after them. Equal ones are stored once: they are
+found by their hash, and confirmed by comparing their rows.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from eligo.segments.living.table import PooledTable, Tags
 from eligo.segments.living.write_rules import candidates, drop_numbers, forget_rules, new_numbers, take_rules, unused
 from eligo.segments.segment import Recipe
 
-SOME = 200  # conjunctions, or rules, that come or go while the gate is closed
-_EFFORT = 4  # rows that the index may move to become better, for each that came or went
-_SLIDE = 4096  # words of records that may move at an update; more where more came
+SOME = 200  # conjunctions, or rules, that are inserted or deleted while the gate is closed once
+_EFFORT = 4  # rows that the index may move to adjust itself, for each inserted or deleted
+_SLIDE = 4096  # words of records that may move at an update, beside 256 for each rule of it
 _STAY = 0.004  # seconds that a batch stays inside
 
 
 class Structure(IndexedSegment):
-    """What one moment's answers come from. Methods that change it are called by one thread at a time."""
+    """The segment that readers search inside the gate. Only one thread at a time may call methods that change it."""
 
     index: NativeIndex
     table: PooledTable
 
     def __init__(self, recipe: Recipe, multi: frozenset[str], arrays: Arrays | None = None) -> None:
-        """Empty, or what `arrays` gave."""
+        """Creates an empty structure, or the one whose `arrays` are given."""
         kind = cast(type[NativeIndex], recipe.index)
         self.gate = Gate()
         self._scratches: deque[tuple[Any, Any]] = deque()
@@ -73,7 +73,7 @@ class Structure(IndexedSegment):
         self.follow(multi)
 
     def arrays(self) -> Arrays:
-        """Everything that a snapshot keeps, and `stats` counts; as it is, so that a change is seen in it."""
+        """Returns the arrays that a snapshot keeps and `stats` counts, not copied: later changes show in them."""
         parts = (
             ("rules/", self.pools.arrays()),
             ("index/", self.index.arrays()),
@@ -83,7 +83,7 @@ class Structure(IndexedSegment):
         return {prefix + name: array for prefix, part in parts for name, array in part.items()}
 
     def copied(self) -> Callable[[], Arrays]:
-        """What `arrays` gives, copied; of the rules that are gone, it has nothing once it is asked for."""
+        """Copies the arrays. Returns a function that returns the copies, with the records of removed rules left out."""
         self.tags.forget_unused(self.pools.tag_uses)
         copied = {name: array.copy() for name, array in self.arrays().items()}
 
@@ -95,20 +95,20 @@ class Structure(IndexedSegment):
         return cleaned
 
     def follow(self, multi: frozenset[str]) -> None:
-        """Let events be encoded for the checks that there are, and with several values for some attributes."""
+        """Makes a new encoder for the checks that there are now, and for several values of the attributes `multi`."""
         self.multi = multi
         asked = partial(self.counts.asked, self.attributes)
         self.encoder = encoder_for([self], self.attributes, self.strings, multi, asked)
 
     def use_tables(self, attributes: Attributes, strings: Strings) -> None:
-        """Use these tables from now on, in which all that rows name has the number that it had."""
+        """Replaces the tables. All attributes and strings that rows name must have kept their numbers."""
         with self.gate:
             self.attributes, self.strings = attributes, strings
             self.index.use_strings(strings)
             self.follow(self.multi)
 
     def moment(self) -> tuple[Encoder, int, int]:
-        """As long as this is the same, events that were encoded are encoded right."""
+        """Returns a token of the encoding. Events that were encoded earlier are valid as long as it stays equal."""
         return self.encoder, self.strings.taken, self.attributes.taken
 
     # -- reading, inside the gate
@@ -141,7 +141,7 @@ class Structure(IndexedSegment):
         return self.counts.asked(self.attributes)
 
     def satisfied(self) -> int:
-        """How many conjunctions all the searches so far that are not under way found satisfied."""
+        """Returns how many conjunctions all searches so far found satisfied, without those under way."""
         return sum(int(completion.satisfied[0]) for _, completion in list(self._scratches))
 
     def match(self, events: EventBuffer, event: int, allowed: U8) -> I32:
@@ -149,7 +149,9 @@ class Structure(IndexedSegment):
         return super().match(events, event, allowed)
 
     def match_batch(self, events: EventBuffer, allowed: U8, first: int = 0) -> tuple[I64, I32]:
-        """The same from event `first` on, as far as time allows."""
+        """Matches events from `first` on until a few milliseconds have passed, at least some of them. Returns ends and
+        rows, with one end more than events done.
+        """
         deadline = time.perf_counter() + _STAY
         counts, rows = [np.zeros(0, np.int64)], [NO_ROWS]
         at, size = first, 8
@@ -165,8 +167,8 @@ class Structure(IndexedSegment):
     # -- changing
 
     def prepare(self, comes: Arrivals | None) -> None:
-        """Make room for a small change before the gate is closed for it: pools that grow are copied, and readers go on
-        with the old ones meanwhile.
+        """Makes room for a small insertion, or with None for a deletion, before the gate is closed. Pools that grow are
+        copied, and readers use the old ones meanwhile.
         """
         if comes is None:
             self.index.prepare(0, 0, 0, 0)
@@ -175,8 +177,8 @@ class Structure(IndexedSegment):
         self._make_room(comes, 0, len(comes))
 
     def insert(self, comes: Arrivals, status: int, prepared: bool = False) -> I32:
-        """Take rules in; their rows. Whoever wants them seen together with something else closes the gate around, and
-        has it `prepared`.
+        """Inserts rules and returns their rows. If it fails nothing is left of them. A caller that must show them
+        together with another change closes the gate around both, and calls `prepare` before that.
         """
         number = self._known(comes)
         rows: list[I32] = []
@@ -185,7 +187,7 @@ class Structure(IndexedSegment):
             self._insert_conjunctions(comes, fresh, number, prepared)
             self._insert_rules(comes, number, status, rows, prepared)
         except BaseException:
-            # First those that no rule uses: the others go, and free their numbers, with their rules.
+            # First the conjunctions that no rule uses yet. The others are deleted with their rules.
             given = number[fresh]
             self._delete(unused(self.pools.handle, given[given >= 0]))
             self.forget(np.concatenate((NO_ROWS, *rows)))
@@ -193,7 +195,7 @@ class Structure(IndexedSegment):
         return rows[0] if len(rows) == 1 else np.concatenate((NO_ROWS, *rows))
 
     def _insert_conjunctions(self, comes: Arrivals, fresh: I64, number: I64, prepared: bool) -> None:
-        """Put those that are not known into the index, and their numbers beside those that are."""
+        """Inserts the conjunctions `fresh` into the index, and writes their new numbers into `number`."""
         words, offsets, hashes = comes.words, comes.offsets, comes.hashes
         if len(fresh) < len(number):
             words, offsets = kept_slices(words, offsets, number < 0)
@@ -212,15 +214,16 @@ class Structure(IndexedSegment):
                 self.index.adjust(_EFFORT * (stop - first))
 
     def _insert_rules(self, comes: Arrivals, number: I64, status: int, rows: list[I32], prepared: bool) -> None:
+        """Inserts the rules into the pools, and appends their rows to `rows`."""
         table = comes.table
         tag = table.tag
         if len(tag):
-            with self.gate:  # a number may get another name, which a reader must not have seen half
+            with self.gate:  # a number may get another name, and readers must not see that halfway
                 tag = self.tags.numbers(table.tag_names(), self.pools.tag_uses)[tag]
         for first in range(0, len(comes), SOME):
             checkpoint()
             stop = min(first + SOME, len(comes))
-            if not prepared or len(tag):  # which may be new, with numbers that there is no room for
+            if not prepared or len(tag):  # new tags may have numbers that there is no room for
                 self._make_room(comes, first, stop)
             with self.gate:
                 self.pools.state[INTEGERS] = len(table.ids) > 0
@@ -234,7 +237,7 @@ class Structure(IndexedSegment):
                 slide(self.pools.handle, _SLIDE + 256 * (stop - first))
 
     def forget(self, rows: I32) -> None:
-        """Take rules out, and the conjunctions that only they had."""
+        """Removes the rules of some rows, and the conjunctions that no other rule uses."""
         for first in range(0, len(rows), SOME):
             some = rows[first : first + SOME]
             self.index.prepare(0, 0, 0, 0)
@@ -243,11 +246,11 @@ class Structure(IndexedSegment):
                 slide(self.pools.handle, _SLIDE + 256 * len(some))
 
     def _delete(self, numbers: I64) -> None:
-        """Take conjunctions that nobody uses out of the index, and free their numbers."""
+        """Deletes conjunctions that no rule uses from the index, and frees their numbers."""
         if not len(numbers):
             return
         with self.gate:
-            # One that could not be inserted has a number and no row.
+            # A conjunction whose insertion failed has a number and no row.
             words = [row for number in numbers.tolist() if len(row := self.index.row(number))]
             self.index.delete(numbers)
             drop_numbers(self.pools.handle, numbers)
@@ -260,7 +263,7 @@ class Structure(IndexedSegment):
             self.index.adjust(_EFFORT * len(words))
 
     def _known(self, comes: Arrivals) -> I64:
-        """The numbers of the conjunctions that are here already, -1 for the others."""
+        """Returns the numbers of the conjunctions that are here already, and -1 for the others."""
         found: I64
         found, count = candidates(self.pools.handle, comes.hashes, -1)
         for i in np.nonzero(found >= 0)[0].tolist() if count else ():
@@ -271,11 +274,12 @@ class Structure(IndexedSegment):
         return found
 
     def _make_room_for_rows(self, words: int, rows: int) -> None:
-        """Pools that grow are copied, and readers go on with the old ones meanwhile."""
+        """Makes room for conjunctions. Pools that grow are copied, and readers use the old ones meanwhile."""
         self.pools.make_room(0, rows, 0, 0, 0)
         self.index.prepare(words, rows, int(self.pools.state[CONJUNCTIONS]) + rows, max(1, len(self.attributes)))
 
     def _make_room(self, comes: Arrivals, first: int, stop: int) -> None:
+        """Makes room in the pools for rules first … stop-1."""
         table, count = comes.table, stop - first
         if len(comes) == count:
             leaves, given = len(comes.leaf), len(table.text_data) + len(table.id_data) + len(table.tag)
@@ -284,7 +288,7 @@ class Structure(IndexedSegment):
             given = int(table.text_offsets[stop] - table.text_offsets[first])
             given += int(table.tag_offsets[stop] - table.tag_offsets[first])
             given += 0 if len(table.ids) else int(table.id_offsets[stop] - table.id_offsets[first])
-        # A tag takes a word. Lists of entries may double, and blocks given back may not be of the sizes wanted.
+        # A tag takes a word. Lists of entries may double, and free blocks may not have the sizes that are needed.
         blocks = 6 * (int(self.pools.heads[USED]) + 8 * leaves + 8 * count)
         self.pools.make_room(count, 0, blocks, given + 8 * count, len(self.tags))
 

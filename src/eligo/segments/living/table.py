@@ -1,4 +1,4 @@
-"""What the rules in pools are beside their meaning, as `RuleTable` tells it of those that keep their rows."""
+"""Ids, texts, weights and tags of the rules in pools, as `RuleTable` has them for rules that keep their rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from eligo.segments.living.pools import GOING, INTEGERS, LIVING, Pools
 from eligo.segments.living.records import HEAD, find_integer, find_text, gather
 from eligo.segments.rule_table import JOINED, packed, rule_of, strings_of, unpacked
 
-_FEW = 64  # names that are kept whether or not a rule has them
+_FEW = 64  # names up to which unused ones are not looked for
 
 
 class PooledTable:
-    """Ids, texts, weights and tags of rows, which come and go; see pools.py."""
+    """Ids, texts, weights and tags of the rules in pools (pools.py), whose rows are reused."""
 
     def __init__(self, pools: Pools, tags: Tags) -> None:
         self._pools, self.tags = pools, tags
@@ -40,7 +40,7 @@ class PooledTable:
         return bool(self._pools.state[INTEGERS])
 
     def row(self, rule: RuleId, one: int = LIVING, other: int = GOING) -> int:
-        """The row of a rule in one of two states, those that readers see, or -1."""
+        """Returns the row of a rule whose status is `one` or `other`, by default one that readers see, or -1."""
         if isinstance(rule, str) == self._has_integers:
             return -1
         if isinstance(rule, str):
@@ -80,22 +80,22 @@ class PooledTable:
 
 
 class Tags:
-    """Names to numbers and back; `tag_uses` of the pools says how many rules have each. A number whose tag no rule has
-    any more is used again.
+    """Names of tags by number, and numbers by name. The pools' `tag_uses` counts the rules that have each. The number
+    of a tag that no rule has any more is used again.
     """
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._numbers: dict[str, int] = {}
         self._free: list[int] = []
-        self._joined: U8 = np.zeros(0, np.uint8)  # until a number gets another name
+        self._joined: U8 = np.zeros(0, np.uint8)  # empty when a number got another name
 
     def __len__(self) -> int:
-        """One more than the highest number."""
+        """Returns one more than the highest number."""
         return len(self.names)
 
     def numbers(self, names: Sequence[str], uses: I64) -> I32:
-        """The numbers of some tags, new ones where they have none."""
+        """Returns the numbers of some tags; new tags get a free one. `uses` counts the rules with each number."""
         if len(self.names) > _FEW and not self._free and not all(name in self._numbers for name in names):
             self.forget_unused(uses)
         found = []
@@ -111,13 +111,13 @@ class Tags:
 
     @property
     def joined(self) -> U8:
-        """A byte for each tag and one more: 1 for those that say what to ask of documents."""
+        """A byte for each tag, 1 for those that say what to ask of documents, and a 0 behind them."""
         if len(self._joined) != len(self.names) + 1:
             self._joined = np.array([*(name.startswith(JOINED) for name in self.names), False], np.uint8)
         return self._joined
 
     def wanted(self, names: Iterable[str]) -> U8:
-        """A byte for each tag and one more: 1 for those named."""
+        """Returns a byte for each tag, 1 for those in `names`, and a 0 behind them."""
         chosen = np.zeros(len(self.names) + 1, np.uint8)
         for name in names:
             number = self._numbers.get(name)
@@ -129,7 +129,7 @@ class Tags:
         return self.names[number]
 
     def unmarked(self, number: int) -> str:
-        """The name of a tag, the character apart that says what it is for."""
+        """Returns the name of a tag without its first character, which marks what it is for."""
         return self.names[number][1:]
 
     def arrays(self) -> Arrays:
@@ -140,6 +140,7 @@ class Tags:
 
     @classmethod
     def restored(cls, arrays: Arrays) -> Tags:
+        """Returns the tags whose `arrays` are given."""
         tags = cls()
         tags.names = unpacked(arrays["offsets"], arrays["data"])
         used = arrays["used"].tolist()
@@ -148,7 +149,7 @@ class Tags:
         return tags
 
     def forget_unused(self, uses: I64) -> None:
-        """Free the numbers that no rule uses."""
+        """Frees the numbers that no rule uses."""
         for number in np.nonzero(uses[: len(self.names)] == 0)[0].tolist():
             if self._numbers.get(self.names[number]) == number:
                 del self._numbers[self.names[number]]

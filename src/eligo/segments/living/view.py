@@ -1,4 +1,4 @@
-"""What readers ask of a living set: everything of one answer is found inside the gate, so it is of one moment."""
+"""The view of a living set: everything of one answer is found inside the gate, so it is of one moment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from eligo.segments.view import ALL, Matches, View, wanted_tags
 from eligo.threads import ALONE, Team
 
 _SEARCHED = 256  # events after which the index may adjust itself
-_EFFORT = 2048  # and by how much: a fraction of a millisecond
+_EFFORT = 2048  # of that adjustment: a fraction of a millisecond
 _PATIENCE = 0.001  # seconds that it may wait for readers to leave the gate
-_HURRIED = 64  # events encoded inside, where rules change faster than slices are encoded outside
+_HURRIED = 64  # events encoded inside at a time, where rules change faster than slices are encoded outside
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,7 +27,7 @@ Moment = tuple[Encoder, int, int]
 
 
 def _inside(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """The same method, inside the gate."""
+    """Wraps a method of the view so that it runs inside the gate."""
 
     @wraps(read)
     def inside(view: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -37,7 +37,7 @@ def _inside(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any,
         try:
             if outside:
                 gate.enter(me)
-            view.encoder = structure.encoder  # for all readers inside it is the same
+            view.encoder = structure.encoder  # the same for all readers inside
             return read(view, *args, **kwargs)
         finally:
             if outside:
@@ -50,7 +50,7 @@ def _inside(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any,
 
 
 class LivingView(View):
-    """Of one matcher there is one; unlike that of segments, what it says changes."""
+    """The view of a living set. A matcher has one, and unlike the view of segments it changes with the rules."""
 
     changes: ClassVar[bool] = True
 
@@ -67,7 +67,7 @@ class LivingView(View):
         return self.alive if tags is None else (self.structure.allowed(wanted_tags(tags), ALL),)
 
     def all_joins(self, most: int) -> None:
-        """Nothing is known for longer than a moment."""
+        """Returns None, because the rules may change as soon as this is known."""
 
     @_inside
     def attributes(self) -> list[str]:
@@ -84,9 +84,9 @@ class LivingView(View):
         named: bool = False,
         team: Team = ALONE,
     ) -> Iterator[list[Matches]]:
-        """Slices are encoded outside the gate; inside it is seen whether that still holds.
+        """Encodes slices outside the gate, and tests inside it that the encoding is still valid.
 
-        Where rules change all the time it never does, and some events are encoded inside.
+        Where rules change faster than slices are encoded, a few events at a time are encoded inside.
         """
         names = None if tags is None else wanted_tags(tags)
         for first, part in slices(events):
@@ -117,8 +117,9 @@ class LivingView(View):
         inspect: Callable[[EventBuffer], None] | None,
         moved_on: Callable[[], None] | None,
     ) -> tuple[EventBuffer, Moment, int, Matches | None] | None:
-        """Match some events of a buffer, from `at` on; None: they were encoded too early. Without a buffer, some of
-        `events`, the first of which has this number, are encoded here. Returns also where the next event is.
+        """Matches some events of a buffer from `at` on, or without a buffer some of `events`, which are encoded here
+        and the first of which has this number. Returns the buffer, its moment, the index of the next event, and the
+        matches or None if there are none. Returns None if the buffer's encoding is no longer valid.
         """
         structure, found = self.structure, None
         if buffer is None:
@@ -138,7 +139,7 @@ class LivingView(View):
         return buffer, structure.moment(), at + len(ends) - 1, found
 
     def adjust(self) -> None:
-        """Let the index adjust itself, unless somebody changes it or would have to wait long."""
+        """Lets the index adjust itself, unless a writer is at work or readers do not leave the gate soon."""
         structure, lock = self.structure, self._rules.lock
         with uninterrupted():
             if not lock.acquire(blocking=False):

@@ -1,4 +1,4 @@
-"""Rules come and go: kernels that write rows, leaves and entries (pools.py draws them), with the gate closed."""
+"""Kernels that insert and remove rules. They write rows, leaves and entries (pools.py) while the gate is closed."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from eligo.segments.living.slots import drop_number, put_number
 
 @kernel
 def candidates(p, hashes, behind):
-    """For each hash a conjunction that has it, or -1, and how many were found. `behind` is -1, or one conjunction of
-    that hash: then what follows it in the slots.
+    """Returns for each hash a conjunction that has it, or -1, and how many were found. If `behind` is a conjunction
+    with the hash, and not -1, the search begins behind it.
     """
     slots, known = p.conjunction_slots, p.conjunction_hash
     mask = np.int64(len(slots) - 1)
@@ -54,7 +54,7 @@ def candidates(p, hashes, behind):
 
 @kernel
 def new_numbers(p, hashes, words, offsets):
-    """Numbers for conjunctions that nobody uses yet, entered under their hashes and into their rows."""
+    """Returns numbers for new conjunctions, after entering them under their hashes and writing them into the rows."""
     state, uses, known, owner, slots = p.state, p.uses, p.conjunction_hash, p.owner, p.conjunction_slots
     numbers = np.empty(len(hashes), np.int64)
     for i in range(len(hashes)):
@@ -74,7 +74,7 @@ def new_numbers(p, hashes, words, offsets):
 
 @kernel
 def unused(p, numbers):
-    """Those of some conjunctions that no rule uses."""
+    """Returns those of some conjunctions that no rule uses."""
     found = np.empty(len(numbers), np.int64)
     k = 0
     for c in numbers:
@@ -86,7 +86,7 @@ def unused(p, numbers):
 
 @kernel
 def drop_numbers(p, numbers):
-    """Free the numbers of conjunctions that nobody uses."""
+    """Frees the numbers of conjunctions that no rule uses."""
     state, owner = p.state, p.owner
     for c in numbers:
         drop_number(p.conjunction_slots, p.conjunction_hash, c)
@@ -100,7 +100,7 @@ def drop_numbers(p, numbers):
 
 @inline
 def add_entry(owner, blocks, heads, c, entry):
-    """Let a conjunction serve a rule or a tree; once, even if it is several of its leaves."""
+    """Adds an entry to a conjunction, unless it is there because several leaves of the rule are this conjunction."""
     v = np.int64(owner[c])
     if v == -1:
         owner[c] = entry
@@ -113,7 +113,7 @@ def add_entry(owner, blocks, heads, c, entry):
         return
     at = (-2 - v) << 1
     n, room = np.int64(blocks[at]), np.int64(blocks[at + 1])
-    # A rule's entries are added one after another: its own, and then that of its tree, stand at the end.
+    # A rule's entries are added one after another, so its own and that of its tree are the last two.
     if blocks[at + n + 1] == entry or blocks[at + n] == entry:
         return
     if n + 2 == room:
@@ -131,7 +131,7 @@ def add_entry(owner, blocks, heads, c, entry):
 
 @inline
 def drop_entry(owner, blocks, heads, c, entry):
-    """The opposite; nothing happens where there is no such entry any more."""
+    """Removes an entry from a conjunction, if it is there."""
     v = np.int64(owner[c])
     if v == entry:
         owner[c] = -1
@@ -168,7 +168,7 @@ def take_rules(
     p, first, stop, status, sequence, ids, id_offsets, id_data, text_offsets, text_data, weight, tag_offsets, tag,
     leaf_start, leaf, begin, end, numbers,
 ):  # fmt: skip
-    """Take in rules first … stop-1 of some that were compiled together; their rows. There is room for them."""
+    """Inserts rules first … stop-1 of some that were compiled together. There must be room. Returns their rows."""
     state, owner, blocks, heads, uses = p.state, p.owner, p.blocks, p.heads, p.uses
     records, data, hashes, slots, tag_uses = p.records, p.record_bytes, p.id_hash, p.id_slots, p.tag_uses
     rows = np.empty(stop - first, np.int32)
@@ -222,7 +222,7 @@ def take_rules(
 
 @kernel
 def forget_rules(p, rows):
-    """Take out rules; the numbers of the conjunctions that nobody uses any more."""
+    """Removes rules. Returns the numbers of the conjunctions that no rule uses any more; they are not freed here."""
     state, owner, blocks, heads, uses, root = p.state, p.owner, p.blocks, p.heads, p.uses, p.root
     records, hashes, slots, status, tag_uses, place = p.records, p.id_hash, p.id_slots, p.status, p.tag_uses, p.record
     most = 0
@@ -267,7 +267,7 @@ def forget_rules(p, rows):
 
 @kernel
 def rows_naming(p, looking, tags):
-    """The rows in use, and not GOING, one of whose conjunctions c has looking[c], or that have one of the tags."""
+    """Returns the LIVING and COMING rows that have a conjunction c with looking[c], or one of the tags."""
     state, status, root, blocks, record, records = p.state, p.status, p.root, p.blocks, p.record, p.records
     found = np.empty(state[USED_ROWS], np.int32)
     k = 0
@@ -290,7 +290,7 @@ def rows_naming(p, looking, tags):
 
 @kernel
 def turn(p, rows, to_coming, to_going):
-    """Let readers see rows that were COMING, and no more those that were GOING; or give them other states."""
+    """Gives rows that are COMING the status `to_coming`, and rows that readers see the status `to_going`."""
     state, status = p.state, p.status
     for r in rows:
         before = status[r]
