@@ -22,6 +22,7 @@ from eligo.errors import OptionError, SnapshotError
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # of two letters or more: C:/ is a drive
 MOST = 2**63 - 1  # what a limit beyond 64 bits is cut to: no rule set has more rules
+RESERVED = ("\U0010ffff", "\U0010fffe", "\U000ffffe")  # hidden tags begin with these (segments/rule_table.py)
 
 
 def shown(value: object, most: int = 60) -> str:
@@ -84,8 +85,9 @@ def tag_names(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [tag for part in value.split(";") if (tag := part.strip())]
     found = names(name, value, "a list of strings of valid Unicode, or one string with ; between its tags")
-    if any(tag.startswith("\U0010ffff") for tag in found):
-        raise OptionError(f"{name}: no tag begins with U+10FFFF, which is no character: {shown(value)}")
+    if any(tag.startswith(RESERVED) for tag in found):
+        mark = next(tag[0] for tag in found if tag.startswith(RESERVED))
+        raise OptionError(f"{name}: no tag begins with U+{ord(mark):X}, which is no character: {shown(value)}")
     return found
 
 

@@ -402,6 +402,11 @@ class Matcher:
             for first, part in slices(events, pairs=column):
                 with moving(first):
                     for numbers, ids in pace.through(part, look):
+                        if pa.types.is_integer(ids.type) != pa.types.is_integer(kind):
+                            raise OptionError(
+                                f"match_stream began when rules had ids of type {kind}, and now they are {ids.type}: "
+                                "begin it again"
+                            )
                         yield pa.record_batch([arrow_of(numbers + first), ids.cast(kind)], schema=fields)
 
         def look(some: Any) -> Iterator[tuple[I64, pa.Array]]:

@@ -90,7 +90,7 @@ def warm(
     waiting: SimpleQueue[str] = SimpleQueue()
     for task in tasks() if only is None else only:
         waiting.put(task)
-    count = min(processes or _processors(), waiting.qsize())
+    count = max(1, min(processes or _processors(), waiting.qsize()))
     with ThreadPoolExecutor(count) as threads:
         running = [threads.submit(_feed, waiting, said) for _ in range(count)]
         return frozenset().union(*(process.result() for process in running))

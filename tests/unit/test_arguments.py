@@ -224,3 +224,18 @@ def test_repr_counts_as_a_person_does() -> None:
     assert repr(matcher()).startswith("<eligo.Matcher: 1 rule, index")
     assert repr(Matcher()).startswith("<eligo.Matcher: 0 rules, index")
     assert repr(exchange()) == "<eligo.exchange.Exchange: 2 nodes, 1 campaign>"
+
+
+@pytest.mark.parametrize("mark", ["\U0010ffff", "\U0010fffe", "\U000ffffe"])
+@pytest.mark.parametrize("index", ["auto", "pst-hash"])
+def test_no_tag_is_taken_for_a_hidden_one(mark: str, index: str) -> None:
+    m = eligo.Matcher(index, documents=eligo.Documents())
+    with pytest.raises(eligo.EligoError, match=f"U\\+{ord(mark):X}"):
+        m.add("a", "x = 1", tags=[f"{mark}bob"])
+    columns = {"id": ["a", "b"], "expression": ["x = 1"] * 2, "tags": [[f"{mark}bob"], ["c"]]}
+    for rules in ([("a", "x = 1", 0, [f"{mark}bob"]), ("b", "x = 1", 0, ["c"])], pa.table(columns)):
+        rejects = m.add_many(rules, on_error="collect", replace=True)
+        assert [reject.id for reject in rejects] == ["a"]
+    assert m.match({"x": 1}) == ["b"]
+    with pytest.raises(eligo.OptionError):
+        m.match({"x": 1}, tags=[f"{mark}bob"])

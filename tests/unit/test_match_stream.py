@@ -66,3 +66,12 @@ def test_more_matches_than_32_bits_count() -> None:
         before = before or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert matches == 2_200_000_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 500_000  # kB
+
+
+def test_ids_of_another_kind_than_at_the_beginning_are_refused() -> None:
+    m = eligo.Matcher()
+    reader = m.match_stream([{"a": 1}])
+    m.add(7, "a = 1")
+    with pytest.raises(eligo.OptionError, match="begin it again"):
+        reader.read_all()
+    assert m.match_stream([{"a": 1}]).read_all()["rule"].to_pylist() == [7]

@@ -30,6 +30,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eligo.arguments import RESERVED
 from eligo.arrow import arrow_of, room
 from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices, mixed, permuted_slices
 from eligo.compile.strings import fill_slots, find_bytes, slots_for
@@ -37,8 +38,8 @@ from eligo.forking import cached_property
 from eligo.jit import kernel
 from eligo.rule import Rule, RuleId
 
-MENTION, JOINED, OWNER = "\U0010ffff", "\U0010fffe", "\U000ffffe"
-HIDDEN = (MENTION, JOINED, OWNER)
+HIDDEN = RESERVED
+MENTION, JOINED, OWNER = HIDDEN
 FEW = 8  # integer ids up to which reading them one by one is faster than NumPy
 MANY = 16  # string ids up to which decoding them one by one is faster than Arrow
 KEPT = 1 << 22  # rules of a segment up to which string ids are kept as Python objects

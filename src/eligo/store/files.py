@@ -32,12 +32,12 @@ def locked(directory: Path) -> Iterator[None]:
     handle = os.open(directory, os.O_RDONLY) if fcntl is not None else -1
     try:
         if handle >= 0:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle, "exclusive", wait=True)
         yield
     finally:
         if handle >= 0:
             # Closing is not enough: a process forked meanwhile has the directory open too, and would keep the lock.
-            fcntl.flock(handle, fcntl.LOCK_UN)
+            unlock(handle)
             os.close(handle)
 
 
@@ -88,8 +88,7 @@ def turn(path: Path) -> Iterator[bool]:
         finally:
             del depth[name]
     finally:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_UN)
+        unlock(handle)
         os.close(handle)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import zlib
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 import eligo
-from eligo.store import snapshot
+from eligo.store import files, snapshot
 
 
 @pytest.fixture(autouse=True, params=["propagation", "be-tree"])
@@ -200,3 +201,20 @@ def test_opening_while_saving(path: Path) -> None:
     stop.set()
     reader.join()
     assert not failures
+
+
+def test_directories_are_written_where_a_file_system_has_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(handle: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(files.fcntl, "flock", refused)
+    with files.locked(tmp_path):
+        pass
+    with files.turn(tmp_path / "lock") as alone:
+        assert not alone
+    m = eligo.Matcher()
+    m.add("a", "x = 1")
+    m.save(tmp_path / "rules")
+    assert eligo.open(tmp_path / "rules").match({"x": 1}) == ["a"]
