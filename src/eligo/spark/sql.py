@@ -27,10 +27,10 @@ from eligo.arguments import local_path, shown
 from eligo.errors import EventError, OptionError, SnapshotError
 from eligo.segments.joining import Joining
 from eligo.spark.arguments import check_session
+from eligo.spark.arrow_types import is_variant
 from eligo.spark.event_columns import Located, Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of
 from eligo.spark.row_groups import inner
-from eligo.spark.variant import is_variant
 from eligo.spark.worker import Plan, answers
 from eligo.spark.worker_cache import Source, manifest_hash, opened
 from eligo.store.versions import hold, is_versioned

@@ -36,11 +36,11 @@ from eligo.errors import SnapshotError
 from eligo.segments.batch_rejects import without
 from eligo.segments.encoding import Events
 from eligo.segments.pace import Found, Pace
+from eligo.spark.arrow_types import bare
 from eligo.spark.batch_limits import by_event, bytes_by_row, cuts
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
 from eligo.spark.memory import give_back, keep_little
-from eligo.spark.objects import bare
 from eligo.spark.partial_events import ROW, Names, found_in, found_in_texts
 from eligo.spark.row_groups import Files
 from eligo.spark.variant import attribute_column

@@ -19,12 +19,12 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 import msgspec
@@ -44,7 +44,6 @@ from eligo.store.versions import (
     STAGING,
     VALUES,
     VERSIONS,
-    Content,
     M,
     Manifest,
     current_line,
@@ -101,9 +100,7 @@ class Staging:
     def __enter__(self) -> Staging:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -133,24 +130,19 @@ def publishing(directory: str | PathLike[str]) -> AbstractContextManager[bool]:
     return turn(Path(directory) / LOCK)
 
 
-def publish(
-    staging: Staging,
-    files: Iterable[str],
-    make: Callable[[int, Any], M],
-    *,
-    expect_parent: int | None = None,
-    kind: type[Manifest] = Content,
-) -> M:
-    """Publish what `make` gives for the new version's number and its parent; `files` are those of the staging folder.
+def publish(staging: Staging, files: Iterable[str], content: M, *, expect_parent: int | None = None) -> M:
+    """Publish a version; `files` are those of the staging folder. Returns its content, with the fields of `Manifest`.
 
-    The number, the parent and the job are put into the content here. With `expect_parent` (0: no version yet) it is
-    refused if another version is current. A directory that holds versions of another kind is refused.
+    With `expect_parent` (0: no version yet) it is refused if another version is current. A directory that holds
+    versions of another kind is refused.
     """
+    from eligo import __version__
+
     directory = staging.directory
     with publishing(directory) as alone:
         newest, parent = _parent(directory, lost=expect_parent is None)
         if parent is not None:
-            of_kind(directory, parent, kind)
+            of_kind(directory, parent, type(content))
         done = _published(staging, parent)
         if done is not None:
             return done  # type: ignore[return-value]
@@ -161,7 +153,10 @@ def publish(
             )
         number = max([newest, *version_numbers(directory)]) + 1
         remove_unpublished(directory, newest, 0.0 if alone else GRACE)
-        content = msgspec.structs.replace(make(number, parent), version=number, parent=newest, job=staging.job)
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        content = msgspec.structs.replace(
+            content, eligo=__version__, version=number, parent=newest, made=made, job=staging.job
+        )
         _move(staging.folder, directory, files)
         _refuse_missing(directory, content)
         _write_manifest(staging.folder, directory, content)

@@ -45,13 +45,13 @@ from eligo.language.limits import Limits
 from eligo.options import differing
 from eligo.segments.living.living import LivingSet
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.rules import Rules
-from eligo.segments.segment import Segment, merge_segments, restore_segment
+from eligo.segments.segment import merge_segments, restore_segment
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.journal import HEADER, Journal, SyncPolicy, is_locked, read_journal
 from eligo.store.manifest import sealed, unsealed
 from eligo.store.replay import replay
+from eligo.store.versions import Content as Version
 from eligo.store.versions import is_versioned
 
 FORMAT = 8
@@ -60,8 +60,6 @@ _OURS = re.compile(
     r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(journal|documents)-[0-9a-f]{32}\.log|"
     r"(manifest|strings|segment|living|journal)-[0-9a-f]{32}\.tmp|documents-[0-9a-f]{32}\.new"
 )
-
-_PREFIX = {"segments": "segment", "living": "living"}
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -98,7 +96,7 @@ def save(engine: Engine, path: str | PathLike[str], documents: Callable[[Path], 
         with engine.rules.lock:
             facts, attributes, strings, saved = _state(engine)
             since = 0 if journal is None else journal.size
-        prefix = _PREFIX[facts["kind"]]
+        prefix = "living" if facts["kind"] == "living" else "segment"
         shards, (names, texts) = saved()
         kept = strings.without(~texts)
         data, offsets = kept.arrays()
@@ -211,14 +209,10 @@ def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
         if len(segments) > 1 or len(alive[0]):
             whole = merge_segments(segments, alive, recipe)[0]
         mark_used(whole.whole(), *used)
-        return [_with_texts(whole)] if len(whole) else [], used
+        written = replace(whole, table=whole.table.written())  # a snapshot has the texts in it, wherever they were
+        return [written.arrays()] if len(whole) else [], used
 
     return merged
-
-
-def _with_texts(segment: Segment) -> Arrays:
-    """The arrays of a segment; a snapshot has the texts in it, wherever they were before."""
-    return replace(segment, table=segment.table.written()).arrays()
 
 
 def _living_shards(rules: LivingSet) -> Callable[[], Saved]:
@@ -282,16 +276,8 @@ def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engi
             f"{error.filename}: missing, though {directory / MANIFEST} names it; make it again"
         ) from None
     try:
-        engine = Engine(
-            content.index,
-            content.evaluator,
-            content.absent,
-            content.multi,
-            content.limits,
-            content.options,
-        )
-        rules = _rules_of(engine, content)
-        rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
+        engine = empty_engine(content, LivingSet if content.kind == "living" else RuleSet, strings)
+        rules = engine.rules
         if isinstance(rules, LivingSet):
             rules.restore(shards[0])
         else:
@@ -303,13 +289,14 @@ def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engi
     return engine
 
 
-def _rules_of(engine: Engine, content: Content) -> Rules:
-    """The engine's rules, in the kind of structure that was saved."""
-    if engine.rules.kind != content.kind:
+def empty_engine(content: Content | Version, kind: type[RuleSet] | type[LivingSet], strings: Arrays) -> Engine:
+    """The engine of a manifest, without rules, whatever kind of structure its index would choose now."""
+    engine = Engine(content.index, content.evaluator, content.absent, content.multi, content.limits, content.options)
+    if not isinstance(engine.rules, kind):
         recipe = engine.rules.recipe
-        kind = LivingSet if content.kind == "living" else RuleSet
         engine.take(kind(recipe.index, recipe.evaluator, content.absent, content.multi, content.limits, engine.options))
-    return engine.rules
+    engine.rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
+    return engine
 
 
 def _read_manifest(directory: Path, remedy: str = "") -> tuple[Content, bytes]:

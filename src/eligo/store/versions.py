@@ -37,7 +37,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Generic, Literal, TypeVar
 
 import msgspec
@@ -87,14 +86,14 @@ class Part(msgspec.Struct, frozen=True):
     positions: tuple[float, float] = (0.0, 256.0)  # of a shard: which rules belong into it (compile/signature.py)
 
 
-class Manifest(msgspec.Struct, frozen=True):
-    """What the manifest of a version says, its checksum apart, whatever it is a version of."""
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the manifest of a version says, its checksum apart, whatever it is a version of; filled in by `publish`."""
 
-    eligo: str
-    version: int
-    parent: int  # the version that was current before, 0: none
-    made: str  # UTC, ISO 8601
-    job: str  # that published it
+    eligo: str = ""
+    version: int = 0
+    parent: int = 0  # the version that was current before, 0: none
+    made: str = ""  # UTC, ISO 8601
+    job: str = ""  # that published it
 
     def files(self) -> dict[str, int]:
         """The files in data/ that the version needs, with their sizes."""
@@ -311,9 +310,7 @@ class Held(Generic[M]):
     def __enter__(self) -> Held[M]:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -51,8 +51,6 @@ class Maker:
             arrays = {"data": data, "offsets": offsets, "slots": rules.recipe.strings.slots}
             self.lineage = self.lineage or staging.job
             facts: dict[str, Any] = {
-                "eligo": eligo.__version__,
-                "made": "2026-01-31T12:00:00Z",
                 "lineage": self.lineage,
                 "index": self.matcher.index,
                 "evaluator": self.matcher.evaluator,
@@ -74,7 +72,7 @@ class Maker:
                 "rejected": 0,
             }
         files = [file.name for file in staging.folder.iterdir() if file.suffix in (".bin", ".parquet")]
-        return files, lambda version, parent: Content(version=version, parent=0, job="", **facts)
+        return files, Content(**facts)
 
     def _write(self, staging: Staging, segment: Segment) -> tuple[Segment, ArrayFile, int]:
         for known in self._known:
