@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eligo.cli import options
+from eligo.cli.files import InputError, Source, source
 from eligo.cli.terminal import FINDINGS, plural
 
 if TYPE_CHECKING:
     from eligo import Matcher
     from eligo.cli.events import EventOptions
-    from eligo.cli.files import Source
     from eligo.cli.rejects import Rejects
     from eligo.index.base import Index
 
@@ -45,7 +45,6 @@ def draw_index(
     The exit code is 1 if rows were rejected.
     """
     from eligo.cli.events import EventOptions
-    from eligo.cli.files import InputError, source
     from eligo.cli.rejects import Rejects
     from eligo.cli.rules import RuleOptions, load
 
