@@ -263,9 +263,6 @@ def read_rules(session: SparkSession, path: str, form: str, integer_ids: bool) -
         if "weight" in frame.columns:
             number, wrong = f.col("weight").try_cast("double"), f.lit(float("nan"))  # a rule with that is rejected
             changed["weight"] = f.when(f.col("weight").isNotNull(), f.coalesce(number, wrong))
-        if "tags" in frame.columns:
-            trimmed = f.transform(f.split("tags", ";"), lambda tag: f.trim(tag))
-            changed["tags"] = f.filter(trimmed, lambda tag: tag != "")
         if integer_ids:
             changed["id"] = f.col("id").try_cast("bigint")
         return frame.withColumns(changed) if changed else frame

@@ -351,7 +351,7 @@ def _readable(column: pa.Array) -> list[Any]:
 
 
 def tags_in(text: str | None) -> Any:
-    """The tags that rows bring as JSON."""
+    """The tags that rows bring as JSON: a list, or a string with `;` between them."""
     return () if text is None else msgspec.json.decode(text)
 
 
