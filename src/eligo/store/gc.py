@@ -131,7 +131,7 @@ def _remove_data(directory: Path, grace: float) -> int:
 def remove_staging(directory: Path, grace: float = GRACE) -> int:
     """Remove what jobs that died have left."""
     removed = 0
-    for folder in sorted((directory / STAGING).iterdir()):
+    for folder in sorted((directory / STAGING).glob("*")):  # a copy of the directory may lack it, being empty
         if not _is_dead(folder / "lock"):
             continue
         inside = [entry for entry in folder.rglob("*") if entry.is_file()]
