@@ -51,7 +51,6 @@ UNIT_RULES: Final = 250_000
 LEAST_RULES: Final = 5_000  # fewer are not worth a task, a file and an entry in the manifest
 # Bytes of segment for a byte of piece: the index, the labels and the spaces come on top.
 _GROWN: Final = 2.2
-_JOB: Final = "job.json"
 
 
 def compile_rules(
@@ -107,18 +106,23 @@ def compile_rules(
                 f"the rules changed while they were read: {count:,} rows were counted, and "
                 f"{sum(unit.rules + unit.rejected for unit in read):,} read; write them to a table first"
             )
-        refuse_rejects(read, count, on_error)
+        rejected = sum(unit.rejected for unit in read)
+        if rejected:
+            example = next(example for unit in read for example in unit.examples)
+            report_rejects("rules", rejected, count, example, on_error == "raise" or rejected == count)
         attributes = tuple(sorted({name for unit in read for name in unit.attributes}))
         statistics = None if held is None else held.content.statistics
         known = None if statistics is None else (str(Path(folder) / DATA), statistics)
-        job = merge_and_save(session, staging, Job(units=read, attributes=attributes, statistics=known))
+        job = str(staging.folder / "job.json")
+        Path(job).write_bytes(msgspec.json.encode(Job(units=read, attributes=attributes, statistics=known)))
+        (merged,) = run_tasks(session, 1, lambda _: tasks.merge_units(job), Merged)
         stages.done("strings merged")
-        where, ranges = str(staging.folder / _JOB), cut(read, shard_bytes, shards)
         parts, naming, joining = built_shards(
-            session, ranges, lambda first, stop: tasks.build_shard(settings, where, first, stop)
+            session,
+            cut(read, shard_bytes, shards),
+            lambda first, stop: tasks.build_shard(settings, job, merged, first, stop),
         )
         stages.done("shards built")
-        assert job.merged is not None
         content = Content(
             lineage=staging.job,
             index=index,
@@ -131,20 +135,22 @@ def compile_rules(
             rules=sum(unit.rules for unit in read),
             next_sequence=sum(unit.rules for unit in read),
             next_unit=units,
-            attributes=job.attributes,
-            strings=job.merged.strings,
+            attributes=attributes,
+            strings=merged.strings,
             shards=tuple(parts),
             deltas=(),
             dead=None,
             texts={unit.unit: unit.texts for unit in read},
             rejects=tuple(unit.rejects for unit in read if unit.rejects is not None),
-            rejected=sum(unit.rejected for unit in read),
+            rejected=rejected,
             statistics=statistics,
             shard_bytes=shard_bytes if shards is None else 0,
             naming=naming,
             joining=joining,
         )
-        content = publish(staging, files_of(job, parts), content)
+        tables = [*content.texts.values(), *content.rejects]
+        files = [merged.strings.file, *(part.segment.file for part in parts), *(table.file for table in tables)]
+        content = publish(staging, files, content)
         if content.parent != staging.since:
             log.warning(
                 "version %d was published while these rules were compiled, and is replaced: if it was an update, "
@@ -204,27 +210,12 @@ def read_units(rules: DataFrame, settings: Settings, staging: Staging, units: in
     return tuple(sorted(read, key=lambda unit: unit.unit))
 
 
-def refuse_rejects(read: Sequence[Unit], count: int, on_error: str) -> None:
-    """Say how many rules were bad; raise if that is wanted, or if none was good."""
-    rejected = sum(unit.rejected for unit in read)
-    if not rejected:
-        return
-    rule, message = next(example for unit in read for example in unit.examples)
-    words = f"{rejected:,} of {count:,} rules were rejected, among them {rule!r}: {message}"
-    if on_error == "raise" or not any(unit.rules for unit in read):
+def report_rejects(what: str, rejected: int, given: int, example: tuple[str, str], strict: bool) -> None:
+    """Say how many of the rules or changes are bad; `strict` raises instead of warning."""
+    words = f"{rejected:,} of {given:,} {what} were rejected, among them {example[0]!r}: {example[1]}"
+    if strict:
         raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
     log.warning("%s; all of them: Published.rejects(session)", words)
-
-
-def merge_and_save(session: Any, staging: Staging, job: Job) -> Job:
-    """Merge the strings of the units; the job with the outcome, also as a file for the tasks to come."""
-    path = staging.folder / _JOB
-    path.write_bytes(msgspec.json.encode(job))
-    where = str(path)
-    (merged,) = run_tasks(session, 1, lambda _: tasks.merge_units(where), Merged)
-    job = msgspec.structs.replace(job, merged=merged)
-    path.write_bytes(msgspec.json.encode(job))
-    return job
 
 
 def built_shards(
@@ -249,10 +240,3 @@ def cut(read: Sequence[Unit], shard_bytes: int, shards: int | None) -> list[tupl
         expected = _GROWN * sum(unit.piece.size for unit in read)
         shards = max(1, -(-int(expected) // shard_bytes))
     return cut_evenly(buckets, shards)
-
-
-def files_of(job: Job, parts: Iterable[Part]) -> list[str]:
-    """The files of a job's folder that a version names."""
-    assert job.merged is not None
-    tables = [table for unit in job.units for table in (unit.texts, unit.rejects) if table is not None]
-    return [job.merged.strings.file, *(part.segment.file for part in parts), *(table.file for table in tables)]

@@ -123,7 +123,6 @@ class Job(msgspec.Struct, frozen=True):
 
     units: tuple[Unit, ...]
     attributes: tuple[str, ...]
-    merged: Merged | None = None
     statistics: tuple[str, TableFile] | None = None  # folder and file of what was learned of events
 
 
@@ -419,12 +418,11 @@ def merge_units(job_path: str) -> Merged:
     )
 
 
-def build_shard(settings: Settings, job_path: str, first: float, stop: float) -> list[Built]:
+def build_shard(settings: Settings, job_path: str, merged: Merged, first: float, stop: float) -> list[Built]:
     """A segment of the rules from position `first` to below `stop` (compile/signature.py); none if there are none."""
     folder, job = Path(job_path).parent, read_job(job_path)
-    assert job.merged is not None
-    strings = map_arrays(folder, job.merged.strings, verify=True)
-    numbers = map_arrays(folder, job.merged.numbers, verify=True)
+    strings = map_arrays(folder, merged.strings, verify=True)
+    numbers = map_arrays(folder, merged.numbers, verify=True)
     recipe = settings.recipe(
         Attributes(job.attributes), Strings((strings["data"], strings["offsets"], strings["slots"]))
     )

@@ -20,12 +20,12 @@ import msgspec
 
 from eligo.arguments import flag, one_of
 from eligo.compile.signature import BUCKETS
-from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
+from eligo.errors import RuleTypeError, SnapshotError
 from eligo.spark import changes, compact
 from eligo.spark.arguments import check_frame, check_session
 from eligo.spark.changes import Changed
 from eligo.spark.compact import Renumbering, Used
-from eligo.spark.compile import built_shards
+from eligo.spark.compile import built_shards, report_rejects
 from eligo.spark.jobs import run_partitions, run_tasks
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.published import Published, published
@@ -104,11 +104,7 @@ def publish_changes(
         if changed is None:
             return parent
         if changed.rejected:
-            rule, message = changed.examples[0]
-            words = f"{changed.rejected:,} of {changed.given:,} changes were rejected, among them {rule!r}: {message}"
-            if strict:
-                raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
-            log.warning("%s; all of them: Published.rejects(session)", words)
+            report_rejects("changes", changed.rejected, changed.given, changed.examples[0], strict)
         return publish(staging, changed.files, _content(parent, changed), expect_parent=parent.version)
 
 
