@@ -25,9 +25,7 @@ def check_rules(
     events: Annotated[str | None, typer.Option(metavar="SAMPLE", help="Events to hold the rules against.")] = None,
     as_json: options.AsJson = False,
     everything: Annotated[bool, typer.Option("--all", help="Every finding, however many.")] = False,
-    format: Annotated[
-        str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
-    ] = None,
+    format: options.EventsFormat = None,
     rules_format: options.RulesFormat = None,
     absent: options.Absent = "fails",
     multi: options.Multi = None,

@@ -24,9 +24,7 @@ def draw_index(
     events: Annotated[
         str | None, typer.Option(metavar="FILE", help="Events to match first: the index adjusts itself to them.")
     ] = None,
-    format: Annotated[
-        str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
-    ] = None,
+    format: options.EventsFormat = None,
     index: options.Index = "be-tree",
     evaluator: options.Evaluator = "auto",
     option: options.OptionValues = None,

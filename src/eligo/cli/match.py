@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from eligo.cli import options
-from eligo.cli.files import SUFFIXES, InputError, format_of, source
+from eligo.cli.files import SUFFIXES, InputError, format_of, is_folder, source
 from eligo.cli.session import Conf, Master
 from eligo.cli.terminal import FINDINGS, plural, say
 
@@ -22,9 +22,7 @@ def match_events(
         str | None, typer.Option("--output", "-o", metavar="OUT", help="The file to write; else standard output.")
     ] = None,
     engine: Annotated[str, typer.Option(metavar="local|spark", help="Match in this process, or on Spark.")] = "local",
-    format: Annotated[
-        str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
-    ] = None,
+    format: options.EventsFormat = None,
     rules_format: options.RulesFormat = None,
     output_format: Annotated[
         str | None, typer.Option(help="ndjson, csv or parquet; else by the name of OUT, else ndjson.")
@@ -97,8 +95,8 @@ def match_events(
 def _output_format(out: str | None, given: str | None) -> str:
     if given is None and out is not None and os.path.splitext(out)[1].lower() in SUFFIXES:
         return format_of(out, None)
-    folder = out is not None and (out.endswith("/") or "://" in out)
-    form = format_of("", given or ("parquet" if folder else "ndjson"), "--output-format")
+    usual = "parquet" if out is not None and is_folder(out) else "ndjson"
+    form = format_of("", given or usual, "--output-format")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise InputError("Parquet is no text for a terminal: give -o FILE, or another --output-format")
     return form

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eligo.cli.events import EventOptions
-from eligo.cli.files import InputError, Source, format_of, is_snapshot, source
+from eligo.cli.files import InputError, Source, format_of, is_folder, is_snapshot, source
 from eligo.cli.rejects import BadRow, Rejects, for_shell
 from eligo.cli.results import output
 from eligo.cli.rules import RuleOptions, empty_matcher, load
@@ -66,12 +66,14 @@ def match_on_spark(
             snapshot, rule_type = os.path.join(folder, "rules.eligo"), matcher.rule_type
             matcher.save(snapshot)
         with spark_session("eligo match", master, conf) as session:
+            from pyspark.sql.functions import monotonically_increasing_id
+
             try:
                 frame = _read(session, origin, event_options)
                 if out is not None and is_folder(out):
                     return _write_folder(frame, snapshot, origin, out, form, tags, refused)
                 refuse_cluster(session)
-                frame = _numbered(frame)
+                frame = frame.withColumn(_NUMBER, monotonically_increasing_id())
                 starts = _starts(frame, origin)
                 frame = _without_broken(frame, origin, starts, refused)
                 parts = os.path.join(folder, "matches")
@@ -94,11 +96,6 @@ def refuse_cluster(session: SparkSession) -> None:
             f"Spark runs elsewhere ({master or 'through Spark Connect'}), so its workers have to write the matches: "
             "end OUT with a slash, or give a URL"
         )
-
-
-def is_folder(out: str) -> bool:
-    """Whether an output is a folder, which Spark writes itself: a URL, or a name that ends with a slash."""
-    return out.endswith("/") or "://" in out
 
 
 def _write_folder(
@@ -153,12 +150,6 @@ def _read(session: SparkSession, origin: Source, options: EventOptions) -> DataF
     fields = [StructField(field.name, forced.get(field.name, field.dataType)) for field in fields]
     reader = reader.schema(StructType([*fields, StructField(_BROKEN, StringType())]))
     return reader.csv(path) if origin.format == "csv" else reader.json(path)
-
-
-def _numbered(frame: DataFrame) -> DataFrame:
-    from pyspark.sql.functions import monotonically_increasing_id
-
-    return frame.withColumn(_NUMBER, monotonically_increasing_id())
 
 
 def _starts(frame: DataFrame, origin: Source) -> Any:

@@ -26,7 +26,6 @@ from eligo.compile.naming import attribute_counts
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeError
 from eligo.reading import check_id, duplicate
 from eligo.segments.joining import Joining, joining_of
-from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Segment
 from eligo.spark.tasks import Rejects, no_deliveries, part_of, rows_as, rows_of, tags_in
 from eligo.store.arrays import ArrayFile, write_arrays
@@ -86,9 +85,7 @@ class _Changes:
 
     def __init__(self, opened: Opened, folder: Path) -> None:
         self.content, self.engine, self.folder = opened.content, opened.engine, folder
-        rules = opened.engine.rules
-        assert isinstance(rules, RuleSet)
-        self.rules = rules
+        self.rules = rules = opened.rules
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
         rules.forgets = False  # versions share numbers

@@ -25,14 +25,13 @@ from eligo.compile.naming import attribute_counts
 from eligo.compile.renumber import renumbered
 from eligo.compile.signature import BUCKETS, positions, rule_buckets
 from eligo.compile.strings import Strings, fill_slots, slots_for
-from eligo.segments.rule_set import RuleSet
 from eligo.segments.rule_table import join_rule_tables
 from eligo.segments.segment import Segment, merge_segments
 from eligo.segments.view import ALL
 from eligo.spark.changes import as_mask
 from eligo.spark.tasks import Built, built
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
-from eligo.store.opening import Opened, open_held
+from eligo.store.opening import open_held
 from eligo.store.tables import read_statistics
 from eligo.store.versions import DATA, PATIENCE
 
@@ -57,7 +56,7 @@ class Renumbering(msgspec.Struct, frozen=True):
 def used(path: str, version: int, folder: str, number: int) -> Used:
     """What the living rules of a segment name."""
     opened = open_held(path, version, patience=PATIENCE)
-    rules = _rules(opened)
+    rules = opened.rules
     segment, alive = rules.segments[number], rules.alive[number]
     compiled = concatenate([segment.whole()], [as_mask(alive, len(segment))])
     strings = np.unique(
@@ -76,7 +75,7 @@ def used(path: str, version: int, folder: str, number: int) -> Used:
 def renumber(path: str, version: int, folder: str, parts: list[Used]) -> Renumbering:
     """Write a dictionary of the strings that are used, and the numbers in it."""
     opened = open_held(path, version, patience=PATIENCE)
-    data, offsets = opened.engine.rules.recipe.strings.arrays()
+    data, offsets = opened.rules.recipe.strings.arrays()
     keep = np.zeros(len(offsets) - 1, np.bool_)
     naming: Counter[str] = Counter()
     for one in parts:
@@ -98,7 +97,7 @@ def renumber(path: str, version: int, folder: str, parts: list[Used]) -> Renumbe
 def compact(path: str, version: int, folder: str, first: float, stop: float) -> list[Built]:
     """The living rules between two positions, of shards and deltas, as a shard; none if there are none."""
     opened = open_held(path, version, patience=PATIENCE)
-    content, rules = opened.content, _rules(opened)
+    content, rules = opened.content, opened.rules
     tables = msgspec.json.decode((Path(folder) / RENUMBERING).read_bytes(), type=Renumbering)
     strings = map_arrays(Path(folder), tables.strings, verify=True)
     numbers: I32 = map_arrays(Path(folder), tables.numbers, verify=True)["strings"]
@@ -136,9 +135,3 @@ def _living(segment: Segment, mask: NDArray[np.bool_], attributes: I32, strings:
     compiled = renumbered(concatenate([segment.whole()], [mask]), attributes, strings)
     table = join_rule_tables([segment.table], [mask], np.arange(int(mask.sum())))
     return replace(segment, table=table, compiled=compiled)
-
-
-def _rules(opened: Opened) -> RuleSet:
-    rules = opened.engine.rules
-    assert isinstance(rules, RuleSet)
-    return rules

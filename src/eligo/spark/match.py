@@ -122,34 +122,23 @@ def match(
         if columns == "all" or len(leaves) <= _FEW_COLUMNS:
             attributes = {**{name: (path,) for name, path in leaves.items()}, **attributes}
     sent = sent_columns(schema, plan.kept, attributes)
-    plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + following)
+    plan = replace(plan, attributes=sent.attributes, variants=sent.variants)
     selected = sent.columns()
     if any(map(holds_lists, sent.types)):
         _warn_of_measuring(events_df.sparkSession)
     if following:
-        events_df, at = with_version(events_df, folder, found.version)
-        selected.append(at)
         source = replace(plan.source, version=0, manifest="", aside=frozenset())
         if json is None:
             source = replace(source, schema=schema.json(), sent=sent.names)
-        plan = replace(
-            plan,
-            source=source,
-            version_place=len(sent.paths),
-            version_least=found.version,
-            counts_aside=observe is not None,
-        )
-    if events_df.isStreaming and source.documents:
-        events_df, at = with_version(events_df, source.documents, plan.documents)
+        plan = replace(plan, source=source, version_place=len(selected), version_least=found.version)
+        events_df, at = with_version(events_df, folder, found.version)
         selected.append(at)
-        plan = replace(
-            plan,
-            columns=len(selected),
-            documents=0,
-            documents_place=len(selected) - 1,
-            documents_least=plan.documents,
-            counts_aside=observe is not None,
-        )
+    if events_df.isStreaming and source.documents:
+        plan = replace(plan, documents=0, documents_place=len(selected), documents_least=plan.documents)
+        events_df, at = with_version(events_df, source.documents, plan.documents_least)
+        selected.append(at)
+    changing = len(selected) > len(sent.paths)  # only the workers see what is set aside of a version to come
+    plan = replace(plan, columns=len(selected), counts_aside=changing and observe is not None)
     names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
     return matched(chosen, schema, plan, found, key, memory, observe, aside)

@@ -23,7 +23,6 @@ import pyarrow as pa
 
 from eligo.compile.compiled import Arrays
 from eligo.errors import EventError
-from eligo.segments.rule_set import RuleSet
 from eligo.spark.arguments import check_frame
 from eligo.spark.event_columns import few, locate, sent_columns, variant_depth
 from eligo.spark.jobs import run_partitions, run_tasks
@@ -94,7 +93,8 @@ def _paths(schema: StructType, folder: str) -> dict[str, list[Any]]:
 
 def _published(session: Any, folder: str, content: Content, staging: Staging, table: TableFile) -> Content:
     """The rules of the current version with indexes built anew."""
-    parts = _reindexed(session, folder, content, staging, table)
+    version, staged = content.version, str(staging.folder)
+    parts = run_tasks(session, len(content.parts), lambda i: reindex(folder, version, staged, table, i), Part)
     files = [table.file, *(part.segment.file for part in parts)]
     dead = _dead(Path(folder), content, parts, staging)
     files += [dead.file] if dead is not None else []
@@ -189,16 +189,10 @@ def _table(attribute: str, tally: Tally) -> pa.Table:
     return pa.table([pa.array(list(column)) for column in columns], schema=STATISTICS_SCHEMA)
 
 
-def _reindexed(session: Any, folder: str, content: Content, staging: Staging, table: TableFile) -> list[Part]:
-    version, staged = content.version, str(staging.folder)
-    return run_tasks(session, len(content.parts), lambda i: reindex(folder, version, staged, table, i), Part)
-
-
 def reindex(path: str, version: int, folder: str, table: TableFile, number: int) -> Part:
     """In a worker: one segment with its index and labels built anew."""
     opened = open_held(path, version, patience=PATIENCE)
-    rules, part = opened.engine.rules, opened.content.parts[number]
-    assert isinstance(rules, RuleSet)
+    rules, part = opened.rules, opened.content.parts[number]
     statistics = read_statistics(Path(folder), table, rules.recipe.attributes, rules.recipe.strings)
     better = replace(rules.recipe, sample=statistics).reindexed(rules.segments[number])
     written = write_arrays(Path(folder), "segment", better.arrays())
@@ -215,4 +209,4 @@ def _dead(directory: Path, content: Content, parts: list[Part], staging: Staging
         for before, after in zip(content.parts, parts, strict=True)
         if before.segment.file in old
     }
-    return staging.write_arrays("dead", renamed)
+    return write_arrays(staging.folder, "dead", renamed)

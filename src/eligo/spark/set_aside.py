@@ -108,7 +108,7 @@ def _leave_out(rules: RuleSet, chosen: Callable[[Any], Mask]) -> tuple[int, list
 
 
 def _counted(segment: Any, alive: U8, marks: Mask, examples: list[Any]) -> int:
-    """Keeps the living rows of some; how many these are."""
+    """Unmarks dead rows. Returns how many stay marked, and adds the ids of the first ones to the examples."""
     if len(alive):
         marks &= alive.astype(np.bool_)
     rows = np.nonzero(marks)[0]

@@ -156,7 +156,7 @@ def _is_dead(path: Path) -> bool:
 
 
 def _age(path: Path) -> float:
-    """Seconds since a file was written; less than nothing where it is gone or the clock was put back."""
+    """Seconds since a file was written; negative if it is gone, or if the clock was put back."""
     try:
         return time.time() - path.stat().st_mtime
     except FileNotFoundError:

@@ -92,7 +92,6 @@ class Journal:
     """
 
     def __init__(self, path: Path, handle: int, interval: float, header: _Header, end: int) -> None:
-        self.path = path
         self._interval = interval
         self._lock = fork_lock(self, "_lock", INNER)
         self._refusal = ""  # why nothing can be appended

@@ -16,8 +16,7 @@ import os
 import sys
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -53,11 +52,15 @@ _verified: OrderedDict[tuple[str, int, int], None] = OrderedDict()
 
 @dataclass(frozen=True)
 class Opened:
-    """An engine, and the version it is of."""
+    """An engine, and the version it is of. The version is held for as long as the engine lives."""
 
     engine: Engine
     content: Content
     held: Held[Content]
+
+    @property
+    def rules(self) -> RuleSet:
+        return cast(RuleSet, self.engine.rules)
 
 
 def open_engine(
@@ -114,7 +117,7 @@ def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[in
             raise OptionError(f"{directory}: version {content.version} has {len(content.shards)} shards, not {shards}")
         parts = tuple(content.shards[number] for number in sorted(set(shards)) if content.shards)
         parts += content.deltas if 0 in shards else ()
-    with _usable(directory, content):
+    try:
         # In segments also where the index would change in place.
         engine = empty_engine(content, RuleSet, _mapped(directory, content.strings, verify))
         rules = cast(RuleSet, engine.rules)
@@ -123,22 +126,15 @@ def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[in
             segments = [_segment(directory, content, part, rules.recipe, texts, verify) for part in parts]
             _keep(directory, segments)
         rules.restore(segments, _masks(directory, content, parts, verify))
-    rules.count = sum(part.rules - part.dead for part in parts)
-    rules.next_sequence = content.next_sequence
-    engine.loader.id_type = {"int": int, "str": str}.get(content.id_type) if content.rules else None
-    return engine
-
-
-@contextmanager
-def _usable(directory: Path, content: Content) -> Iterator[None]:
-    """Say what is wrong where a version cannot be used here."""
-    try:
-        yield
     except FileNotFoundError as error:
         named = manifest_path(directory, content.version)
         raise SnapshotError(f"{error.filename}: missing, though {named} names it; compile the rules again") from None
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
+    rules.count = sum(part.rules - part.dead for part in parts)
+    rules.next_sequence = content.next_sequence
+    engine.loader.id_type = {"int": int, "str": str}.get(content.id_type) if content.rules else None
+    return engine
 
 
 def _segment(directory: Path, content: Content, part: Part, recipe: Recipe, texts: Texts, verify: bool) -> Segment:

@@ -29,9 +29,7 @@ from uuid import uuid4
 
 import msgspec
 
-from eligo.compile.compiled import Arrays
 from eligo.errors import SnapshotError
-from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.files import lock, sync_directory, turn, write_through
 from eligo.store.gc import GRACE, is_due, remove_staging, remove_unpublished, sweep
 from eligo.store.manifest import sealed
@@ -85,9 +83,6 @@ class Staging:
                 if os.fstat(handle).st_nlink:  # else a sweep without grace came between
                     return cls(root, job, handle)
                 os.close(handle)
-
-    def write_arrays(self, prefix: str, arrays: Arrays) -> ArrayFile:
-        return write_arrays(self.folder, prefix, arrays)
 
     def close(self) -> None:
         """Remove what was not published."""

@@ -197,7 +197,7 @@ def _state(engine: Engine) -> tuple[dict[str, Any], Attributes, Strings, Callabl
 
 
 def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
-    """Segments never change, so they are merged once the lock is free again."""
+    """Returns a function that merges all segments into one: they never change, so it needs no lock."""
     rules.seal()
     segments, alive, recipe = list(rules.segments), list(rules.alive), replace(rules.recipe)
     used = np.zeros(len(recipe.attributes), np.bool_), np.zeros(len(recipe.strings), np.bool_)
@@ -216,7 +216,7 @@ def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
 
 
 def _living_shards(rules: LivingSet) -> Callable[[], Saved]:
-    """What changes in place is copied. Writers wait for that, readers do not: they change nothing."""
+    """Copies what changes in place. Returns a function that gives the copy. Writers wait for that, readers do not."""
     used, copied = rules.used_numbers(), rules.structure.copied()
     return lambda: ([copied()], used)
 

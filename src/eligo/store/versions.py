@@ -204,17 +204,6 @@ def current_line(version: int) -> str:
     return f"{digits} {zlib.crc32(digits.encode()):08x}"
 
 
-def version_in(line: str, source: object = CURRENT) -> int:
-    """The version that a line of CURRENT names. `source` is for the message."""
-    digits = line[:20]
-    if not (digits.isascii() and digits.isdigit() and line == current_line(int(digits)) and int(digits)):
-        raise SnapshotError(
-            f"{source}: damaged, {line!r:.60} is no version with its checksum; compile the rules again, or write into "
-            f"it what `eligo.store.versions.current_line` gives for the newest version that is good"
-        )
-    return int(digits)
-
-
 def current_version(directory: str | PathLike[str]) -> int:
     """The version that new readers take."""
     path = Path(directory) / CURRENT
@@ -222,7 +211,14 @@ def current_version(directory: str | PathLike[str]) -> int:
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise _no_version(Path(directory)) from None
-    return version_in(raw[:-1].decode("latin-1") if raw.endswith(b"\n") else repr(raw), path)
+    line = raw[:-1].decode("latin-1") if raw.endswith(b"\n") else repr(raw)
+    digits = line[:20]
+    if not (digits.isascii() and digits.isdigit() and line == current_line(int(digits)) and int(digits)):
+        raise SnapshotError(
+            f"{path}: damaged, {line!r:.60} is no version with its checksum; compile the rules again, or write into "
+            f"it what `eligo.store.versions.current_line` gives for the newest version that is good"
+        )
+    return int(digits)
 
 
 def _no_version(directory: Path) -> SnapshotError:

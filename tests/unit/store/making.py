@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import eligo
 from eligo.segments.segment import Segment
-from eligo.store.arrays import ArrayFile
+from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.publish import Staging, publish
 from eligo.store.tables import RULES_SCHEMA, TableWriter, locator_text
 from eligo.store.versions import Content, Part, TableFile
@@ -63,10 +63,10 @@ class Maker:
                 "next_sequence": rules.next_sequence,
                 "next_unit": self._units,
                 "attributes": tuple(rules.recipe.attributes.names),
-                "strings": staging.write_arrays("strings", arrays),
+                "strings": write_arrays(staging.folder, "strings", arrays),
                 "shards": tuple(parts[:1]),
                 "deltas": tuple(parts[1:]),
-                "dead": staging.write_arrays("dead", dead) if dead else None,
+                "dead": write_arrays(staging.folder, "dead", dead) if dead else None,
                 "texts": {unit: self._texts[unit] for _, _, unit in self._known},
                 "rejects": (),
                 "rejected": 0,
@@ -92,4 +92,4 @@ class Maker:
         self._texts[unit] = writer.close()
         offsets, data = locator_text(np.full(len(table), unit), np.arange(len(table)))
         arrays = {**segment.arrays(), "rules/text_offsets": offsets, "rules/text_data": data}
-        return segment, staging.write_arrays("segment", arrays), unit
+        return segment, write_arrays(staging.folder, "segment", arrays), unit
