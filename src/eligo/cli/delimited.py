@@ -161,23 +161,19 @@ class Column:
     def read(self, cells: list[str]) -> tuple[pa.Array, dict[int, str]]:
         """The values of a slice, and for each cell that is of another kind its place and what to say."""
         text = pa.array(cells, pa.string())
-        if self.kind == "string":
-            return _without(text, _EMPTY), {}
         filled = _without(text, _NO_VALUE)
-        if self.kind is None and filled.null_count == len(filled):
-            if pc.all(pc.is_in(text, _EMPTY)).as_py():
-                return filled, {}
-            self.kind = "string"
-            return _without(text, _EMPTY), {}
-        for kind, types in _TYPES.items() if self.kind is None else [(self.kind, _TYPES[self.kind])]:
-            for one in types:
-                try:
-                    values = filled.cast(one)
-                except pa.ArrowInvalid:
-                    continue
-                self.kind = kind
-                return values, {}
-        if self.kind is None:
+        if self.kind is None and pc.all(pc.is_in(text, _EMPTY)).as_py():
+            return filled, {}
+        if self.kind is not None or filled.null_count < len(filled):
+            for kind, types in _TYPES.items():
+                for one in types if self.kind in (None, kind) else ():
+                    try:
+                        values = filled.cast(one)
+                    except pa.ArrowInvalid:
+                        continue
+                    self.kind = kind
+                    return values, {}
+        if self.kind in (None, "string"):
             self.kind = "string"
             return _without(text, _EMPTY), {}
         return self._one_by_one(filled.to_pylist())

@@ -27,7 +27,7 @@ from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeErr
 from eligo.reading import check_id, duplicate
 from eligo.segments.joining import Joining, joining_of
 from eligo.segments.segment import Segment
-from eligo.spark.tasks import Rejects, no_deliveries, part_of, rows_as, rows_of, tags_in
+from eligo.spark.tasks import RejectTable, no_deliveries, part_of, rows_as, rows_of, tags_in
 from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.opening import Opened, open_held
 from eligo.store.tables import RULES_SCHEMA, TableWriter, locator_text
@@ -91,7 +91,7 @@ class _Changes:
         rules.forgets = False  # versions share numbers
         opened.engine.loader.refused = no_deliveries
         self.strings_before = len(rules.recipe.strings)
-        self.rejects = Rejects(folder)
+        self.rejects = RejectTable(folder)
 
     def apply(self, rows: Sequence[tuple[Any, ...]]) -> Changed:
         removed, put = self._sorted_out(rows)

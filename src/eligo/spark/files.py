@@ -26,9 +26,9 @@ from eligo.spark.event_columns import Sent, sent_columns
 from eligo.spark.match import (
     MOST_DOCUMENTS,
     VERSION,
-    begin,
     begin_plan,
     check_options,
+    facts_and_source,
     locate_attributes,
     matched,
     plan_documents,
@@ -76,7 +76,7 @@ def match_files(
     folder = folder_of(path)
     version, key, memory = check_options(version, version_column, key, memory, observe, check)
     places = _places(parquet_path)
-    found, source = begin(session, folder, version, documents, most_documents, check)
+    found, source = facts_and_source(session, folder, version, documents, most_documents, check)
     listing = _listing(session, places)
     schema = listing.schema
     plan = begin_plan(schema, source, found, output, keep, top_k, tags, version_column, json)

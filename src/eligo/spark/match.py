@@ -111,7 +111,7 @@ def match(
             )
     folder = folder_of(path)
     version, key, memory = check_options(version, version_column, key, memory, observe, check)
-    found, source = begin(events_df.sparkSession, folder, version, documents, most_documents, check)
+    found, source = facts_and_source(events_df.sparkSession, folder, version, documents, most_documents, check)
     schema = events_df.schema
     plan = begin_plan(schema, source, found, output, keep, top_k, tags, version_column, json)
     plan = plan_documents(events_df.sparkSession, plan, found)
@@ -144,7 +144,7 @@ def match(
     return matched(chosen, schema, plan, found, key, memory, observe, aside)
 
 
-def begin(
+def facts_and_source(
     session: SparkSession, folder: str, version: int | None, documents: Any, most_documents: object, check: bool
 ) -> tuple[Facts, Source]:
     """Look at the rules, and refuse what cannot work before anything is done: rules that ask about documents where

@@ -156,7 +156,7 @@ class _UnitReader:
         self.rows: list[tuple[Any, ...]] = []
         self.schema = RULES_SCHEMA(id_type)
         self.texts = TableWriter(folder, "rules", self.schema)
-        self.rejects = Rejects(folder)
+        self.rejects = RejectTable(folder)
         self.last: object = None  # the id taken last: equal ids are neighbours
 
     def read(self, batch: pa.RecordBatch) -> None:
@@ -277,7 +277,7 @@ class _UnitReader:
         self.rejects.abort()
 
 
-class Rejects:
+class RejectTable:
     """What is refused of rules or changes, on its way into a table."""
 
     def __init__(self, folder: Path) -> None:
