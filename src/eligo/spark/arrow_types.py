@@ -35,7 +35,7 @@ def bare(column: pa.Array) -> pa.Array:
 
 
 def variant_type() -> pa.DataType:
-    """What Spark makes of a Variant in Arrow."""
+    """The Arrow type in which Spark sends a Variant."""
     metadata = pa.field("metadata", pa.binary(), False, metadata={"variant": "true"})
     return pa.struct([pa.field("value", pa.binary(), False), metadata])
 
@@ -47,7 +47,7 @@ def is_variant(kind: pa.DataType) -> bool:
 
 
 def parquet_leaves(schema: StructType, sent: Sent, constants: Sequence[str]) -> tuple[str, ...]:
-    """What to read: a struct's field by its path, but all of a map, and nothing twice."""
+    """Returns the leaves of a file to read: of structs the fields by their paths, maps as a whole, nothing twice."""
     from pyspark.sql.types import StructType
 
     wanted: set[Path] = set()
@@ -89,7 +89,7 @@ def arrow_of_spark(where: Path, kind: DataType | None) -> pa.DataType:
 
 
 def arrow_type(kind: DataType | None) -> pa.DataType:
-    """What Spark has Arrow call its types; a KeyError for those that Arrow or this file does not know."""
+    """Returns the Arrow type that Spark has for one of its own; KeyError for one that has none here."""
     from pyspark.sql import types
 
     if kind is None:

@@ -76,7 +76,7 @@ def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.Rec
 
 
 def apply_rows(path: str, version: int, folder: str, rows: Sequence[tuple[Any, ...]]) -> Changed:
-    """The same for rows of these columns."""
+    """Applies changes that are rows of these columns, with the tags decoded."""
     return _Changes(open_held(path, version, patience=PATIENCE), Path(folder)).apply(rows)
 
 

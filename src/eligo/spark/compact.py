@@ -54,7 +54,7 @@ class Renumbering(msgspec.Struct, frozen=True):
 
 
 def used(path: str, version: int, folder: str, number: int) -> Used:
-    """What the living rules of a segment name."""
+    """Finds the strings and attributes that the living rules of a segment name."""
     opened = open_held(path, version, patience=PATIENCE)
     rules = opened.rules
     segment, alive = rules.segments[number], rules.alive[number]

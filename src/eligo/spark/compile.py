@@ -164,7 +164,7 @@ def compile_rules(
 
 
 class Stages:
-    """How long each stage took; said as it goes."""
+    """Measures how long each stage takes, and logs it when the stage is done."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -234,7 +234,7 @@ def built_shards(
 
 
 def cut(read: Sequence[Unit], shard_bytes: int, shards: int | None) -> list[tuple[float, float]]:
-    """Where the shards lie, with about the same number of rules each, as many as their bytes ask."""
+    """Cuts the line of positions into parts of about equally many rules: `shards`, or as many as `shard_bytes` asks."""
     buckets = [sum(counts) for counts in zip(*(unit.buckets for unit in read), strict=True)]
     if shards is None:
         expected = _GROWN * sum(unit.piece.size for unit in read)

@@ -172,7 +172,7 @@ def _lists(schema: StructType) -> list[str]:
 
 
 def attribute_batches(path: str, rows: int, schema: StructType, names: Iterable[str]) -> Iterator[pa.RecordBatch]:
-    """Some attributes of the documents of a file, of which it has columns, some rows at a time."""
+    """Reads some attributes of a file of documents, a batch of rows at a time; those without a column are left out."""
     located = locate(schema, names, frozenset(names))
     sent = sent_columns(schema, (), located.paths)
     wanted = [(place, arrow_of_spark(place, kind)) for place, kind in zip(sent.paths, sent.types, strict=True)]

@@ -79,7 +79,7 @@ class Sent(NamedTuple):
 
 
 def sent_columns(schema: StructType, kept: Iterable[str], attributes: Mapping[str, Iterable[Path]]) -> Sent:
-    """What to send, nothing twice."""
+    """Chooses the columns to send, each once: the kept ones, then those of the attributes."""
     places: dict[Path, int] = {}
     for name in kept:
         places.setdefault((name,), len(places))
@@ -99,7 +99,7 @@ def sent_columns(schema: StructType, kept: Iterable[str], attributes: Mapping[st
 
 
 def variant_depth(schema: StructType, path: Path) -> int | None:
-    """How far along a path the Variant is that it leads into, if there is one."""
+    """Returns how many names of a path lead to a Variant; None if it passes none."""
     from pyspark.sql.types import VariantType
 
     for depth in range(1, len(path) + 1):

@@ -208,7 +208,7 @@ def _columns(footer: Any) -> dict[str, str]:
 
 
 def _refuse_shredded(listing: _Listing, sent: Sent) -> None:
-    """Of a Variant whose fields Spark has made columns of their own, what is left is not all."""
+    """Refuses Variants that Spark has shredded: fields in columns of their own are missing from the value."""
     for path, kind in zip(sent.paths, sent.types, strict=True):
         if is_variant(arrow_of_spark(path, kind)):
             parts = ".".join(path) + _SHREDDED

@@ -217,7 +217,7 @@ def begin_plan(
     version_column: str | None,
     json: str | None = None,
 ) -> Plan:
-    """What is known before the columns that rules look at; options that make no sense are refused."""
+    """Begins the plan, without the columns that rules look at; options that make no sense are refused."""
     plan = Plan(
         source=source,
         kept=(),
@@ -360,7 +360,7 @@ def _refuse_unknown(schema: StructType, argument: str, name: str) -> None:
 
 
 def answer_schema(schema: StructType, plan: Plan) -> StructType:
-    """What comes back, as Spark is told."""
+    """Returns the schema of the answer: the kept columns, then those of `worker.answer_fields`."""
     from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
 
     rule = LongType() if plan.integers else StringType()

@@ -70,7 +70,7 @@ def set_aside(engine: Engine, reasons: Mapping[str, str]) -> SetAside:
 
 
 def set_aside_joins(engine: Engine, why: str) -> SetAside:
-    """The same of all rules that ask about documents."""
+    """Leaves all rules that ask about documents out of the answers. `why` completes the sentence "they …"."""
     rules = engine.rules
     assert isinstance(rules, RuleSet)
     count = rules.count

@@ -149,7 +149,7 @@ def _matched(text: Any, events: pa.RecordBatch, function: str, json: str | None)
 
 @lru_cache(maxsize=64)
 def _planned(source: Source, integers: bool, kind: pa.Schema, json: str | None) -> tuple[Plan, tuple[Path, ...]]:
-    """How the rules are matched with structs of this type, or with texts, and where the columns of the plan are."""
+    """Plans how structs of this type, or texts, are matched. Returns the plan, and the path of each of its columns."""
     rules, schema = opened(source, source.version, integers), _spark_schema(kind)
     if json is None:
         located = locate(schema, sorted(rules.asked), rules.listable)

@@ -83,7 +83,7 @@ class Settings:
         return lambda normal: evaluator.check(normal, **settings)
 
     def doubtful(self, found: ReadRules) -> NDArray[np.bool_]:
-        """Of each rule, whether `check` has to be asked."""
+        """Marks the rules that may be more than the evaluator takes: `check` has to decide."""
         evaluator = choose_evaluator(self.evaluator)
         return evaluator.doubtful(found.compiled, found.leaves, **evaluator.settings(self.limits, self.options))
 
@@ -278,7 +278,7 @@ class _UnitReader:
 
 
 class RejectTable:
-    """What is refused of rules or changes, on its way into a table."""
+    """Collects rules or changes that are refused, and writes them to a table."""
 
     def __init__(self, folder: Path) -> None:
         self.count = 0

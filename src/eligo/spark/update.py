@@ -124,7 +124,7 @@ _PLURAL: Final = {"int": "integers", "str": "strings", "": "of any kind"}
 
 
 def _applied(rows: DataFrame, folder: str, version: int, staging: str) -> Changed | None:
-    """What the changes made; None if there were none."""
+    """Applies the changes in one task. Returns None if there are none."""
     ordered = rows.repartition(1).sortWithinPartitions("id")
     made = run_partitions(ordered, lambda batches: changes.apply_changes(folder, version, staging, batches), Changed)
     return made[0] if made and made[0].given else None
@@ -213,7 +213,7 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
 
 
 def shards_anew(content: Content) -> list[tuple[float, float]]:
-    """Where the shards are to lie: where they are, and one that has grown beyond what was wanted in several parts."""
+    """Returns the positions of the new shards: those of the old ones, where one that has grown too large is cut."""
     places, most = content.shard_positions(), content.shard_bytes
     if not most and places:  # their number was given
         return places

@@ -121,7 +121,7 @@ def _make_directory(root: Path) -> None:
 
 
 def publishing(directory: str | PathLike[str]) -> AbstractContextManager[bool]:
-    """Nobody else publishes meanwhile; `publish` inside it is free to. Gives whether the file system has locks."""
+    """Keeps others from publishing; the same thread may publish inside. Gives whether the file system has locks."""
     return turn(Path(directory) / LOCK)
 
 
@@ -180,7 +180,7 @@ def _newest(directory: Path) -> int:
 
 
 def _newest_or_lost(directory: Path) -> int:
-    """The same; where CURRENT is damaged, the last version that there is."""
+    """Returns the current version or, if CURRENT is damaged, the last one that has a manifest."""
     try:
         return _newest(directory)
     except SnapshotError:

@@ -244,7 +244,7 @@ def _is_current(directory: Path, raw: bytes) -> bool:
 
 
 def open_writable(path: str | PathLike[str], sync: SyncPolicy, *, verify: bool = True) -> Engine:
-    """The same engine, which keeps every change in the snapshot's journal. Nobody else can open it so meanwhile."""
+    """Opens a snapshot so that every change is kept in its journal. Only one matcher can have it open so."""
     directory = Path(os.path.abspath(local_path(path)))
     if not (directory / MANIFEST).is_file():
         _read_manifest(directory, "; Matcher(…).save(path) makes an empty one, which can then be opened writable")

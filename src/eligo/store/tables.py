@@ -125,7 +125,7 @@ class TableWriter:
         return TableFile(name, size, self._rows, crc)
 
     def close_if_any(self) -> TableFile | None:
-        """The same, if rows were written; else nothing is left behind."""
+        """Ends the file if rows were written; otherwise removes it and returns None."""
         if self._rows:
             return self.close()
         self.abort()
@@ -252,7 +252,7 @@ def verify_table(path: Path, described: TableFile) -> None:
 
 
 def read_statistics(folder: Path, described: TableFile, attributes: Attributes, strings: Strings) -> Statistics:
-    """What a table of statistics says, for one numbering."""
+    """Reads a table of statistics, for the numbers of these attributes and strings."""
     path = folder / described.file
     verify_table(path, described)
     table = pq.read_table(path, page_checksum_verification=True)

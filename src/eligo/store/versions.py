@@ -101,7 +101,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> str:
-        """How much it is, for people."""
+        """What it holds, as the log says it."""
         raise NotImplementedError
 
 
@@ -168,7 +168,7 @@ class Content(Manifest, frozen=True):
         return frozenset(self.multi) | alone
 
     def shard_positions(self) -> list[tuple[float, float]]:
-        """From where to where each shard reaches: all together everywhere, so also over shards that came out empty."""
+        """From where to where each shard reaches; together they cover all positions, also of shards that were empty."""
         firsts = [part.positions[0] for part in self.shards]
         return list(pairwise([0.0, *firsts[1:], float(BUCKETS)])) if firsts else []
 
@@ -199,7 +199,7 @@ def manifest_path(directory: Path, version: int) -> Path:
 
 
 def current_line(version: int) -> str:
-    """What CURRENT says of a version."""
+    """The line that CURRENT has for a version."""
     digits = f"{version:020d}"
     return f"{digits} {zlib.crc32(digits.encode()):08x}"
 
@@ -261,7 +261,7 @@ def _content(path: Path, raw: bytes, version: int) -> Manifest:
 
 
 def of_kind(directory: Path, content: Manifest, kind: type[M]) -> M:
-    """The same content; one of the other kind is refused."""
+    """Returns the content if it is of that kind, and refuses it otherwise."""
     if isinstance(content, kind):
         return content
     if isinstance(content, DocumentSet):
@@ -321,7 +321,7 @@ def hold(directory: str | PathLike[str], version: int | None = None, *, patience
 def hold_documents(
     directory: str | PathLike[str], version: int | None = None, *, patience: float = 0.0
 ) -> Held[DocumentSet]:
-    """The same of documents."""
+    """Take hold of a version of documents, as `hold` does."""
     return _hold_kind(directory, version, patience, DocumentSet)
 
 
