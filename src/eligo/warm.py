@@ -406,8 +406,9 @@ def _documents() -> None:
 
 
 def _variants() -> None:
-    """Reads attributes from Variant columns of Spark."""
-    from eligo.spark.variant import attribute_column, variant_type
+    """What is in Variant columns of Spark."""
+    from eligo.spark.arrow_types import variant_type
+    from eligo.spark.variant import attribute_column
 
     column = pa.array([{"value": _VALUE, "metadata": _NAMES}, None], variant_type())
     for key, several in (("a", False), ("c", False), ("b", True)):

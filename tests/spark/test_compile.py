@@ -54,6 +54,18 @@ def as_matcher(rules: list[tuple[Any, ...]], **options: Any) -> tuple[eligo.Matc
     return matcher, [str(reject.id) for reject in matcher.add_many(ordered, on_error="collect")]
 
 
+def test_tags_in_one_string_are_those_that_a_matcher_reads(session: Any, tmp_path: Path) -> None:
+    rules = [("a", "x = 1", "eu; us"), ("b", "x = 1", ""), ("c", "x = 1", '"]'), ("d", "x = 1", None)]
+    frame = session.createDataFrame(rules, "id string, expression string, tags string")
+    path = tmp_path / "rules"
+    spark.compile_rules(frame, path)
+    spark.update_rules(path, session.createDataFrame([("e", "x = 1", "uk;us")], frame.schema))
+    opened, matcher = eligo.open(path), eligo.Matcher()
+    matcher.add_many((rule, text, 1.0, tags) for rule, text, tags in [*rules, ("e", "x = 1", "uk;us")])
+    assert {rule: opened.get(rule).tags for rule in opened} == {rule: matcher.get(rule).tags for rule in matcher}
+    assert opened.match({"x": 1}, tags=["us"]) == ["a", "e"]
+
+
 def matches(frame: Any) -> list[tuple[int, Any]]:
     return [(row["id"], row["rule"]) for row in frame.collect()]
 

@@ -1,7 +1,7 @@
 """The command line. Every command is a module of this package; what is heavy is imported when a command runs.
 
     terminal   exit codes, tables, progress        options    what several commands take
-    files      formats, opening, replacing         delimited, json_lines, columns    reading text
+    files      formats, opening, replacing         delimited, json_lines    reading text
     rules      rules to a matcher                  events     events in slices
     results    matching and writing                rejects    rows that were refused
 

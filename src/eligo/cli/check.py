@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from eligo.cli import options
+from eligo.cli.files import InputError, Source, source
 from eligo.cli.terminal import FINDINGS, plural, show_table
 
 if TYPE_CHECKING:
     from eligo import Matcher
     from eligo.cli.events import EventOptions
-    from eligo.cli.files import Source
     from eligo.cli.findings import EventSurvey, Finding
 
 _SHOWN: Final = 20  # of each kind of finding
@@ -25,9 +25,7 @@ def check_rules(
     events: Annotated[str | None, typer.Option(metavar="SAMPLE", help="Events to hold the rules against.")] = None,
     as_json: options.AsJson = False,
     everything: Annotated[bool, typer.Option("--all", help="Every finding, however many.")] = False,
-    format: Annotated[
-        str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
-    ] = None,
+    format: options.EventsFormat = None,
     rules_format: options.RulesFormat = None,
     absent: options.Absent = "fails",
     multi: options.Multi = None,
@@ -42,9 +40,8 @@ def check_rules(
     code is 0 if there is nothing to report, 1 if there is, and 2 if a file cannot be read.
     """
     from eligo.cli.events import EventOptions
-    from eligo.cli.files import InputError, source
-    from eligo.cli.findings import EventSurvey, RuleSurvey
-    from eligo.cli.rejects import BadRow
+    from eligo.cli.findings import EventSurvey, Finding, RuleSurvey
+    from eligo.cli.rejects import DUPLICATE, BadRow
     from eligo.cli.rules import RuleOptions, RuleRow, read_into
 
     if rules == events == "-":
@@ -59,7 +56,10 @@ def check_rules(
         raise InputError(f"{origin.name}: there are no rules")
     out = {bad.row for bad in refused}
     survey = RuleSurvey(matcher, {one.id: (one.row, one.line) for one in rows if one.row not in out})
-    findings = [_of_reject(bad) for bad in sorted(refused, key=lambda bad: bad.row)]
+    findings = []
+    for bad in sorted(refused, key=lambda bad: bad.row):
+        what = "duplicate" if bad.message == DUPLICATE else "error"
+        findings.append(Finding(what, bad.message, bad.id, row=bad.row, line=bad.line, position=bad.position))
     findings += survey.findings()
     seen: EventSurvey | None = None
     if sample is not None:
@@ -76,14 +76,6 @@ def check_rules(
         print(f"{checked}, {plural(len(findings), 'finding')}")
     if findings:
         raise typer.Exit(FINDINGS)
-
-
-def _of_reject(bad: Any) -> Finding:
-    from eligo.cli.findings import Finding
-    from eligo.cli.rejects import DUPLICATE
-
-    what = "duplicate" if bad.message == DUPLICATE else "error"
-    return Finding(what, bad.message, bad.id, row=bad.row, line=bad.line, position=bad.position)
 
 
 def _held_against(matcher: Matcher, sample: Source, wanted: EventOptions, seen: EventSurvey) -> list[Finding]:

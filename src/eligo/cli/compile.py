@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from eligo.cli import options
+from eligo.cli.files import InputError, source
 from eligo.cli.session import Conf, Master
 from eligo.cli.terminal import FINDINGS, show_figures
 
@@ -40,7 +41,6 @@ def compile_rules(
     Rows that cannot be used are left out and written to the rejects file; the exit code is then 1. With --engine spark
     RULES may be a folder, and SNAPSHOT gets a new version, beside the older ones that are still read.
     """
-    from eligo.cli.files import InputError, source
     from eligo.cli.rejects import Rejects
     from eligo.cli.rules import RuleOptions, compiled
 
@@ -51,43 +51,33 @@ def compile_rules(
     if engine == "local" and (master or conf or shards):
         raise InputError("--master, --conf and --shards are for --engine spark")
     place = rejects or f"{out.rstrip('/')}.rejects.ndjson"
-    if engine == "spark":
-        from eligo.cli.spark_rules import compile_on_spark
+    figures: dict[str, object]
+    with Rejects(place, always=rejects is not None) as refused:
+        if engine == "spark":
+            from eligo.cli.spark import compile_on_spark
 
-        with Rejects(place, always=rejects is not None) as refused:
             done = compile_on_spark(rules, wanted, out, shards, master, conf, refused)
-        show_figures(
-            out,
-            {
+            figures = {
                 "version": done.version,
                 "rules": done.rules,
                 "rejects": done.rejected,
                 "shards": done.shards,
                 "bytes": done.bytes,
-                "seconds": f"{time.perf_counter() - started:.2f}",
-            },
-        )
-        if refused.count:
-            raise typer.Exit(FINDINGS)
-        return
-    origin = source(rules, format)
-    with Rejects(place, always=rejects is not None) as refused:
-        matcher = compiled(origin, wanted, refused)
-        matcher.save(out)
-    stats = matcher.stats()
-    show_figures(
-        out,
-        {
-            "rules": len(matcher),
-            "rejects": refused.count,
-            "attributes": stats.attributes,
-            "predicates": stats.predicates,
-            "conjunctions": stats.conjunctions,
-            "index": stats.index,
-            "evaluator": stats.evaluator,
-            "bytes": stats.total_bytes,
-            "seconds": f"{time.perf_counter() - started:.2f}",
-        },
-    )
+            }
+        else:
+            matcher = compiled(source(rules, format), wanted, refused)
+            matcher.save(out)
+            stats = matcher.stats()
+            figures = {
+                "rules": len(matcher),
+                "rejects": refused.count,
+                "attributes": stats.attributes,
+                "predicates": stats.predicates,
+                "conjunctions": stats.conjunctions,
+                "index": stats.index,
+                "evaluator": stats.evaluator,
+                "bytes": stats.total_bytes,
+            }
+    show_figures(out, {**figures, "seconds": f"{time.perf_counter() - started:.2f}"})
     if refused.count:
         raise typer.Exit(FINDINGS)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eligo.cli import options
+from eligo.cli.files import InputError, Source, source
 from eligo.cli.terminal import FINDINGS, plural
 
 if TYPE_CHECKING:
     from eligo import Matcher
     from eligo.cli.events import EventOptions
-    from eligo.cli.files import Source
     from eligo.cli.rejects import Rejects
     from eligo.index.base import Index
 
@@ -24,9 +24,7 @@ def draw_index(
     events: Annotated[
         str | None, typer.Option(metavar="FILE", help="Events to match first: the index adjusts itself to them.")
     ] = None,
-    format: Annotated[
-        str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
-    ] = None,
+    format: options.EventsFormat = None,
     index: options.Index = "be-tree",
     evaluator: options.Evaluator = "auto",
     option: options.OptionValues = None,
@@ -45,7 +43,6 @@ def draw_index(
     The exit code is 1 if rows were rejected.
     """
     from eligo.cli.events import EventOptions
-    from eligo.cli.files import InputError, source
     from eligo.cli.rejects import Rejects
     from eligo.cli.rules import RuleOptions, load
 

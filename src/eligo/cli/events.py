@@ -1,7 +1,7 @@
 """Events from NDJSON, CSV and Parquet files, in slices, each event with its number in the file.
 
     NDJSON    dicts, each value of the kind that JSON gives it; or texts, for a matcher that reads these itself
-    CSV       Arrow, one kind for each column (columns.py)
+    CSV       Arrow, one kind for each column (delimited.py)
     Parquet   Arrow, with the file's own types
 
 Only columns that rules name are read. Rows that cannot be read are handed to `reject` and counted, so that the
@@ -18,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eligo.cli.columns import Column
-from eligo.cli.delimited import Record, records
+from eligo.cli.delimited import Column, Record, records
 from eligo.cli.files import Advance, InputError, Source, lines, parquet_file
 from eligo.cli.json_lines import decoded, with_times
 from eligo.cli.rejects import BadRow

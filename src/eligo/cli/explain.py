@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from eligo.cli import options
+from eligo.cli.files import InputError, source
 from eligo.cli.terminal import FINDINGS, plural
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ def explain_event(
     The exit code is 0 if the rule (or any rule) matches and 1 if it does not.
     """
     from eligo.cli.events import EventOptions
-    from eligo.cli.files import InputError
     from eligo.cli.rejects import Rejects
     from eligo.cli.rules import RuleOptions, load
 
@@ -76,16 +77,11 @@ def _id(matcher: Matcher, text: str) -> str | int:
 
 
 def _event(given: str, number: int, format: str | None, wanted: EventOptions) -> dict[str, Any]:
-    import sys
-
-    from eligo.cli.files import InputError
-
     if given.lstrip().startswith("{"):
         return _json(given, "the event", wanted)
     if given == "-" and format in (None, "ndjson") and number == 0:
         return _json(sys.stdin.read(), "standard input", wanted)
     from eligo.cli.events import read_events
-    from eligo.cli.files import source
     from eligo.cli.rejects import BadRow
 
     origin = source(given, format)
@@ -108,7 +104,6 @@ def _event(given: str, number: int, format: str | None, wanted: EventOptions) ->
 
 def _json(text: str, name: str, wanted: EventOptions) -> dict[str, Any]:
     """One object, over as many lines as it likes; of several lines with an object each, the first."""
-    from eligo.cli.files import InputError
     from eligo.cli.json_lines import decoded, with_times
 
     raw = text.strip().removeprefix("\ufeff").encode(errors="replace")

@@ -69,6 +69,11 @@ def is_snapshot(path: str) -> bool:
     return any(os.path.isfile(os.path.join(path, name)) for name in ("manifest.json", "CURRENT"))
 
 
+def is_folder(out: str) -> bool:
+    """Whether an output is a folder, which Spark writes itself: a URL, or a name that ends with a slash."""
+    return out.endswith("/") or "://" in out
+
+
 def source(path: str, given: str | None = None, option: str = "--format") -> Source:
     """What to read, checked: it exists, is a file, is not empty, and its format is known."""
     if path != "-":

@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from eligo.cli import options
+from eligo.cli.files import SUFFIXES, InputError, format_of, is_folder, source
 from eligo.cli.session import Conf, Master
 from eligo.cli.terminal import FINDINGS, plural, say
-
-if TYPE_CHECKING:
-    from eligo.cli.events import EventOptions
-    from eligo.cli.rejects import Rejects
-    from eligo.cli.rules import RuleOptions
 
 
 def match_events(
@@ -26,9 +22,7 @@ def match_events(
         str | None, typer.Option("--output", "-o", metavar="OUT", help="The file to write; else standard output.")
     ] = None,
     engine: Annotated[str, typer.Option(metavar="local|spark", help="Match in this process, or on Spark.")] = "local",
-    format: Annotated[
-        str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
-    ] = None,
+    format: options.EventsFormat = None,
     rules_format: options.RulesFormat = None,
     output_format: Annotated[
         str | None, typer.Option(help="ndjson, csv or parquet; else by the name of OUT, else ndjson.")
@@ -55,10 +49,10 @@ def match_events(
     Rows that cannot be used are left out and reported; the exit code is then 1. For a snapshot, --index, --evaluator,
     --option, --absent and --multi are those it was compiled with.
     """
-    from eligo.cli.events import EventOptions
-    from eligo.cli.files import InputError
+    from eligo.cli.events import EventOptions, read_events
     from eligo.cli.rejects import Rejects
-    from eligo.cli.rules import RuleOptions
+    from eligo.cli.results import matches_of, output
+    from eligo.cli.rules import RuleOptions, load
 
     if engine not in ("local", "spark"):
         raise InputError(f"--engine is local or spark, not {engine!r}")
@@ -81,7 +75,16 @@ def match_events(
                 rules, rule_options, events, format, event_options, out, form, refused, chosen, master, conf
             )
         else:
-            matched = _local(rules, rule_options, events, format, event_options, out, form, refused, chosen, limit)
+            origin = source(
+                events, format
+            )  # looked at first: compiling may take long, and this may be a slip of the pen
+            matcher = load(rules, rule_options, refused)
+            named = frozenset(matcher.attributes)
+            with output(out, form, matcher.rule_type) as result:
+                for part in read_events(origin, named, event_options, refused.add, texts=True):
+                    for found in matches_of(matcher, part, refused.add, chosen, limit):
+                        result.write(found)
+            matched = result.matches
     if out is not None or sys.stderr.isatty():
         seconds = time.perf_counter() - started
         say(f"{plural(matched, 'match')}, {plural(refused.count, 'reject')}, {seconds:.2f} s")
@@ -89,39 +92,11 @@ def match_events(
         raise typer.Exit(FINDINGS)
 
 
-def _local(
-    rules: str,
-    rule_options: RuleOptions,
-    events: str,
-    format: str | None,
-    event_options: EventOptions,
-    out: str | None,
-    form: str,
-    refused: Rejects,
-    tags: tuple[str, ...] | None,
-    limit: int | None,
-) -> int:
-    from eligo.cli.events import read_events
-    from eligo.cli.files import source
-    from eligo.cli.results import matches_of, output
-    from eligo.cli.rules import load
-
-    origin = source(events, format)  # looked at first: compiling may take long, and this may be a slip of the pen
-    matcher = load(rules, rule_options, refused)
-    with output(out, form, matcher.rule_type) as result:
-        for part in read_events(origin, frozenset(matcher.attributes), event_options, refused.add, texts=True):
-            for found in matches_of(matcher, part, refused.add, tags, limit):
-                result.write(found)
-    return result.matches
-
-
 def _output_format(out: str | None, given: str | None) -> str:
-    from eligo.cli.files import SUFFIXES, InputError, format_of
-
     if given is None and out is not None and os.path.splitext(out)[1].lower() in SUFFIXES:
         return format_of(out, None)
-    folder = out is not None and (out.endswith("/") or "://" in out)
-    form = format_of("", given or ("parquet" if folder else "ndjson"), "--output-format")
+    usual = "parquet" if out is not None and is_folder(out) else "ndjson"
+    form = format_of("", given or usual, "--output-format")
     if form == "parquet" and out is None and sys.stdout.isatty():
         raise InputError("Parquet is no text for a terminal: give -o FILE, or another --output-format")
     return form

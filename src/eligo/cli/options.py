@@ -13,6 +13,9 @@ Rules = Annotated[str, typer.Argument(metavar="RULES", help="Rules (NDJSON, CSV,
 RulesFormat = Annotated[
     str | None, typer.Option("--rules-format", help="ndjson, csv or parquet, where the name does not tell.")
 ]
+EventsFormat = Annotated[
+    str | None, typer.Option(help="Of the events: ndjson, csv or parquet, where the name does not tell.")
+]
 IntegerIds = Annotated[bool, typer.Option("--int-ids", help="The ids of a CSV file are integers, not text.")]
 Index = Annotated[str, typer.Option(help="An index of `eligo indexes`, or auto.")]
 Evaluator = Annotated[str, typer.Option(help="An evaluator of `eligo indexes`.")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from types import TracebackType
-from typing import IO, Any, Final
+from contextlib import ExitStack
+from typing import IO, Final
 
 import msgspec
 
@@ -40,7 +40,7 @@ class Rejects:
         self.count = 0
         self._path = path
         self._always = always
-        self._writing: Any = None
+        self._opened = ExitStack()
         self._file: IO[bytes] | None = None
 
     def add(self, bad: BadRow) -> None:
@@ -52,21 +52,18 @@ class Rejects:
 
     def _open(self) -> IO[bytes]:
         if self._file is None:
-            self._writing = replaced(self._path)
-            self._file = self._writing.__enter__()
+            self._file = self._opened.enter_context(replaced(self._path))
         return self._file
 
     def __enter__(self) -> Rejects:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._path is not None and self._always and error is None:
             self._open()
-        if self._writing is not None:
+        if self._file is not None:
             # Written even if the command fails later: why rows were refused is what one then wants to know.
-            self._writing.__exit__(None, None, None)
+            self._opened.close()
         elif self._path is not None and error is None and os.path.isfile(self._path):
             os.unlink(self._path)
         if self.count > _SHOWN:

@@ -21,7 +21,6 @@ from eligo.errors import ColumnError, EventError
 if TYPE_CHECKING:
     from eligo import Matcher
 
-OUTPUT_FORMATS: Final = ("ndjson", "csv", "parquet")
 _TEXT_ROWS: Final = 65_536  # matches turned into text at a time
 _GROUP_ROWS: Final = 1_048_576  # matches of one row group of a Parquet file; many small ones are slow to read
 

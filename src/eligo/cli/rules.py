@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from eligo import Matcher
 
 COLUMNS: Final = ("id", "expression", "weight", "tags")
-_NEEDED: Final = COLUMNS[:2]
 
 
 class RuleRow(NamedTuple):
@@ -45,13 +44,13 @@ class RuleOptions:
     options: tuple[str, ...] = ()  # of index and evaluator, as name=value
 
 
-def load(path: str, options: RuleOptions, rejects: Rejects, format_option: str = "--rules-format") -> Matcher:
+def load(path: str, options: RuleOptions, rejects: Rejects) -> Matcher:
     """The matcher of a snapshot, or of a file of rules compiled now."""
     import eligo
 
     if path != "-" and is_snapshot(path):
         return eligo.open(path)
-    return compiled(source(path, options.format, format_option), options, rejects)
+    return compiled(source(path, options.format, "--rules-format"), options, rejects)
 
 
 def compiled(origin: Source, options: RuleOptions, rejects: Rejects) -> Matcher:
@@ -161,6 +160,5 @@ def _parquet(origin: Source) -> Iterator[RuleRow | BadRow]:
 
 
 def _check_columns(origin: Source, names: list[str]) -> None:
-    missing = [name for name in _NEEDED if name not in names]
-    if missing:
+    if "id" not in names or "expression" not in names:
         raise InputError(f"{origin.name}: rules need the columns id and expression; there are {', '.join(names)}")

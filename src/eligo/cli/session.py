@@ -35,10 +35,19 @@ Conf = Annotated[
 def spark_session(name: str, master: str | None = None, conf: list[str] | None = None) -> Iterator[SparkSession]:
     """The session to use. One that was there before stays; one that is made here ends with the block."""
     settings = dict(_setting(text) for text in conf or ())
-    active = _active()
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError("Spark is not installed: pip install 'eligo[spark]'") from None
+    active = SparkSession.getActiveSession()
     if active is not None:
         _refuse_another(master, "the session that is running")
-        _set(active, settings)
+        for key, value in settings.items():
+            try:
+                active.conf.set(key, value)
+            except PySparkException as error:
+                raise InputError(f"--conf {key}: a session that is running does not take it: {error}") from None
         yield active
         return
     session = _made(name, master, settings)
@@ -46,24 +55,6 @@ def spark_session(name: str, master: str | None = None, conf: list[str] | None =
         yield session
     finally:
         session.stop()
-
-
-def _active() -> SparkSession | None:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise InputError("Spark is not installed: pip install 'eligo[spark]'") from None
-    return SparkSession.getActiveSession()
-
-
-def _set(session: SparkSession, settings: dict[str, str]) -> None:
-    from pyspark.errors import PySparkException
-
-    for key, value in settings.items():
-        try:
-            session.conf.set(key, value)
-        except PySparkException as error:
-            raise InputError(f"--conf {key}: a session that is running does not take it: {error}") from None
 
 
 def _made(name: str, master: str | None, settings: dict[str, str]) -> SparkSession:

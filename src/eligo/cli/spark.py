@@ -1,4 +1,5 @@
-"""`eligo match --engine spark`: the same answer from Spark, which reads the events itself and uses all cores.
+"""`--engine spark`: Spark reads the files itself and uses all cores. `eligo match` has the same answer from it, and
+`eligo compile` a rule set with versions.
 
     events ─ read by Spark, numbered ─ eligo.spark.match ─ Parquet parts in a temporary folder ─ one output file
 
@@ -19,14 +20,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eligo.cli.events import EventOptions
-from eligo.cli.files import InputError, Source, format_of, is_snapshot, source
-from eligo.cli.rejects import BadRow, Rejects
+from eligo.cli.files import InputError, Source, format_of, is_folder, is_snapshot, source
+from eligo.cli.rejects import BadRow, Rejects, for_shell
 from eligo.cli.results import output
-from eligo.cli.rules import RuleOptions, load
+from eligo.cli.rules import RuleOptions, empty_matcher, load
 from eligo.cli.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from eligo.spark import Published
 
 _NUMBER: Final = "eligo_event"
 _BROKEN: Final = "eligo_broken"
@@ -63,12 +66,14 @@ def match_on_spark(
             snapshot, rule_type = os.path.join(folder, "rules.eligo"), matcher.rule_type
             matcher.save(snapshot)
         with spark_session("eligo match", master, conf) as session:
+            from pyspark.sql.functions import monotonically_increasing_id
+
             try:
                 frame = _read(session, origin, event_options)
                 if out is not None and is_folder(out):
                     return _write_folder(frame, snapshot, origin, out, form, tags, refused)
                 refuse_cluster(session)
-                frame = _numbered(frame)
+                frame = frame.withColumn(_NUMBER, monotonically_increasing_id())
                 starts = _starts(frame, origin)
                 frame = _without_broken(frame, origin, starts, refused)
                 parts = os.path.join(folder, "matches")
@@ -91,11 +96,6 @@ def refuse_cluster(session: SparkSession) -> None:
             f"Spark runs elsewhere ({master or 'through Spark Connect'}), so its workers have to write the matches: "
             "end OUT with a slash, or give a URL"
         )
-
-
-def is_folder(out: str) -> bool:
-    """Whether an output is a folder, which Spark writes itself: a URL, or a name that ends with a slash."""
-    return out.endswith("/") or "://" in out
 
 
 def _write_folder(
@@ -152,12 +152,6 @@ def _read(session: SparkSession, origin: Source, options: EventOptions) -> DataF
     return reader.csv(path) if origin.format == "csv" else reader.json(path)
 
 
-def _numbered(frame: DataFrame) -> DataFrame:
-    from pyspark.sql.functions import monotonically_increasing_id
-
-    return frame.withColumn(_NUMBER, monotonically_increasing_id())
-
-
 def _starts(frame: DataFrame, origin: Source) -> Any:
     """For each partition the number of its first row."""
     from pyspark.sql import functions as f
@@ -206,3 +200,70 @@ def _readable(error: Exception, origin: Source) -> Exception:
     if not isinstance(error, PySparkException):
         return error
     return InputError(f"{origin.name}: Spark could not match the events: {reason(error)}")
+
+
+# -- rules
+
+
+def compile_on_spark(
+    rules: str,
+    options: RuleOptions,
+    out: str,
+    shards: int | None,
+    master: str | None,
+    conf: list[str] | None,
+    refused: Rejects,
+) -> Published:
+    """Compile and publish; what was made."""
+    from eligo import spark
+
+    if rules == "-":
+        raise InputError("Spark reads files, not standard input: use --engine local")
+    model = empty_matcher(options)
+    with spark_session("eligo compile", master, conf) as session:
+        frame = read_rules(session, rules, format_of(rules.rstrip("/"), options.format), options.integer_ids)
+        done = spark.compile_rules(
+            frame,
+            out,
+            index=options.index,
+            evaluator=options.evaluator,
+            absent=model.absent,
+            multi=options.multi,
+            options=dict(model.options),
+            shards=shards,
+        )
+        for row in done.rejects(session).toLocalIterator():
+            refused.add(BadRow(-1, -1, for_shell(row["message"]), row["id"], row["position"]))
+    return done
+
+
+def read_rules(session: SparkSession, path: str, form: str, integer_ids: bool) -> DataFrame:
+    """A file or folder of rules. A line that is no JSON becomes a rule without id, with the line as its text."""
+    from pyspark.sql import functions as f
+
+    if "://" not in path:
+        if not os.path.exists(path):
+            raise InputError(f"{path}: there is no such file")
+        path = os.path.abspath(path)
+    if form == "parquet":
+        return session.read.parquet(path)
+    whole = "bigint" if integer_ids else "string"
+    if form == "csv":
+        frame = session.read.option("header", True).csv(path)
+        changed: dict[str, Any] = {}
+        if "weight" in frame.columns:
+            number, wrong = f.col("weight").try_cast("double"), f.lit(float("nan"))  # a rule with that is rejected
+            changed["weight"] = f.when(f.col("weight").isNotNull(), f.coalesce(number, wrong))
+        if integer_ids:
+            changed["id"] = f.col("id").try_cast("bigint")
+        return frame.withColumns(changed) if changed else frame
+    reader = session.read.option("columnNameOfCorruptRecord", _BROKEN)
+    found = {field.name: field.dataType.simpleString() for field in reader.json(path).schema.fields}
+    kinds = {"id": "bigint" if found.get("id") == "bigint" else whole, "expression": "string"}
+    kinds |= {"weight": "double", "tags": "string" if found.get("tags") == "string" else "array<string>"}
+    schema = ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
+    frame = reader.schema(f"{schema}, {_BROKEN} string").json(path)
+    broken = f.col(_BROKEN).isNotNull()
+    # A row that is not as the others is rejected: no rule has a weight that is no number.
+    weight = f.when(broken, f.lit(float("nan"))).otherwise(f.col("weight"))
+    return frame.withColumns({"expression": f.coalesce("expression", _BROKEN), "weight": weight}).drop(_BROKEN)

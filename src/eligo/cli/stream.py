@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from eligo.cli import options
-from eligo.cli.session import Conf, Master
+from eligo.cli.files import InputError, is_snapshot
+from eligo.cli.session import Conf, Master, spark_session
 from eligo.cli.terminal import FINDINGS, plural, say
 
 if TYPE_CHECKING:
@@ -76,8 +77,6 @@ def stream_events(
 
     Events that cannot be read are left out and counted in that line; the exit code is then 1.
     """
-    from eligo.cli.files import InputError, is_snapshot
-    from eligo.cli.session import spark_session
     from eligo.spark import BatchWriter, match
 
     if not is_snapshot(rules):
@@ -88,7 +87,7 @@ def stream_events(
         raise InputError(f"--on-error is collect or raise, not {on_error!r}")
     if json is not None and on_error == "raise":
         raise InputError("--on-error raise is for events that Spark reads: give --schema instead of --json")
-    settings = _triggered(trigger)
+    settings: dict[str, Any] = {"availableNow": True} if trigger == "available-now" else {"processingTime": trigger}
     refused = 0
     with spark_session("eligo stream", master, conf) as session:
         from pyspark.errors import PySparkException
@@ -124,8 +123,6 @@ def _events(
 ) -> DataFrame:
     """The events as they come; `texts`: JSON stays the text that it is."""
     from pyspark.sql.types import StructType
-
-    from eligo.cli.files import InputError
 
     kind: Any = StructType.fromDDL(schema) if schema is not None else None
     if texts and form in ("ndjson", "kafka") and kind is not None:
@@ -222,8 +219,6 @@ def _found_schema(session: SparkSession, source: str, form: str, given: dict[str
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 
-    from eligo.cli.files import InputError
-
     reader = session.read.option("columnNameOfCorruptRecord", _BROKEN).options(**given)
     if form == "csv":
         reader = reader.option("inferSchema", True)
@@ -275,12 +270,6 @@ def _say_progress(query: Any, seen: int, refused: int, texts: bool) -> tuple[int
         say(", ".join([*words, f"{progress.durationMs.get('triggerExecution', 0) / 1000:.1f} s"]))
         refused += rejects
     return seen, refused
-
-
-def _triggered(trigger: str) -> dict[str, Any]:
-    if trigger == "available-now":
-        return {"availableNow": True}
-    return {"processingTime": trigger}
 
 
 def _pair(text: str) -> tuple[str, str]:

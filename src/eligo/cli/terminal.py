@@ -15,7 +15,6 @@ import typer
 
 from eligo.errors import EligoError
 
-CLEAN: Final = 0
 FINDINGS: Final = 1  # finished, but something was rejected, found, or did not match
 FAILED: Final = 2  # wrong usage, or an input that cannot be read
 PIPE_CLOSED: Final = 141  # what a shell reports for a program that `| head` has stopped

@@ -233,15 +233,20 @@ def run(case: Case, ask: Ask = ask_reference) -> Difference | None:
             except eligo.EligoError:
                 return None
             try:
-                if isinstance(step, Reopen):
-                    matcher.save(Path(folder) / str(number))
-                    matcher = eligo.open(Path(folder) / str(number))
-                found = found_of(step, matcher)
+                matcher, found = take(step, matcher, Path(folder) / str(number))
             except Exception as error:  # a wrong answer, whatever it is
                 return Difference(number, wanted, error)
             if wanted != found:
                 return Difference(number, wanted, found)
     return None
+
+
+def take(step: Step, matcher: eligo.Matcher, place: Path) -> tuple[eligo.Matcher, Any]:
+    """The matcher after a step, and what it answered; it is saved to that place where the step says so."""
+    if isinstance(step, Reopen):
+        matcher.save(place)
+        matcher = eligo.open(place)
+    return matcher, found_of(step, matcher)
 
 
 def wanted_of(step: Step, model: Model) -> Any:

@@ -40,6 +40,7 @@ from eligo.prove.cases import (
     batch_of,
     draw_setup,
     found_of,
+    take,
 )
 from eligo.prove.draw import TAGS, WEIGHTS, Drawer, Theme
 from eligo.prove.oracle import Oracle
@@ -83,7 +84,7 @@ class Round:
         self.later = self._changes(drawer, 2 * theme.rules)
         self.tags = tuple(choose.sample(TAGS, 2))
         self.limit, self.k = choose.choice((1, 2, 5)), choose.choice((1, 3, 10))
-        self.phases = {absent: self._phases(absent) for absent in ("fails", "classical")}
+        self.phases = {absent: self._phases(absent) for absent in SEMANTICS}
 
     def _rule(self, drawer: Drawer, number: int) -> Rule:
         choose = drawer.random
@@ -146,35 +147,36 @@ class Phase:
         trees: list[Any] = [rule.expression for rule in rules.values()]
         truth = oracle.truth(trees)
         oracle.verify(trees, truth, _VERIFIED, round.seed)
-        self.ids = np.array(list(rules), np.int64)
+        ids = np.array(list(rules), np.int64)
         weights = np.array([rule.weight for rule in rules.values()])
         tagged = np.array([bool(set(rule.tags) & set(round.tags)) for rule in rules.values()], np.bool_)
-        self.all = _Answers(self.ids, truth)
-        self.tagged = _Answers(self.ids, truth & tagged[:, None])
+        self.all = _Answers.of(ids, truth)
+        self.tagged = _Answers.of(ids, truth & tagged[:, None])
         self.limited = self.all.first(round.limit)
         # The best first, those of equal weight in the order of adding.
         order = np.argsort(-weights, kind="stable")
-        self.best = _Answers(self.ids[order], truth[order]).first(round.k)
+        self.best = _Answers.of(ids[order], truth[order]).first(round.k)
         self.weight = {rule.id: rule.weight for rule in rules.values()}
 
 
 class _Answers:
     """Ids by event: one after the other with their ends, and as lists."""
 
-    def __init__(self, ids: NDArray[np.int64], truth: NDArray[np.bool_]) -> None:
-        events, rows = np.nonzero(truth.T)
-        self._take(events, ids[rows], truth.shape[1])
-
-    def _take(self, events: NDArray[np.intp], rules: NDArray[np.int64], count: int) -> None:
+    def __init__(self, events: NDArray[np.intp], rules: NDArray[np.int64], count: int) -> None:
         self.events, self.rules = events, rules
         self.ends = np.searchsorted(events, np.arange(count + 1))
         self.lists = [rules[self.ends[e] : self.ends[e + 1]].tolist() for e in range(count)]
 
+    @classmethod
+    def of(cls, ids: NDArray[np.int64], truth: NDArray[np.bool_]) -> _Answers:
+        """The answers of rules with these ids, given which event makes which of them true."""
+        events, rows = np.nonzero(truth.T)
+        return cls(events, ids[rows], truth.shape[1])
+
     def first(self, most: int) -> _Answers:
-        made = _Answers.__new__(_Answers)
+        """At most so many for each event."""
         kept = np.arange(len(self.events)) - self.ends[self.events] < most
-        made._take(self.events[kept], self.rules[kept], len(self.ends) - 1)
-        return made
+        return _Answers(self.events[kept], self.rules[kept], len(self.ends) - 1)
 
     def same(self, table: pa.Table, start: int, count: int) -> bool:
         """Whether a batch of events start … start + count gave these answers."""
@@ -194,35 +196,30 @@ class Comparison:
         self.pairs = 0
 
     def run(self) -> tuple[int, Failure | None]:
+        failure, count = None, len(self.round.events)
         first, second, third = self.round.phases[self.setup.absent]
+        parts: tuple[tuple[Sequence[Step], Phase], ...] = (
+            ([AddMany(tuple(self.round.first))], first),
+            (self.round.changes, second),
+            ([Reopen()], second),
+            (self.round.later, third),
+        )
         try:
             matcher = self.setup.matcher()
-            self.take(matcher, AddMany(tuple(self.round.first)))
-            failure = self.ask(matcher, first, range(len(self.round.events)), with_tags=True)
-            if failure is None:
-                for step in self.round.changes:
-                    self.take(matcher, step)
-                failure = self.ask(matcher, second, range(0, len(self.round.events), 3))
-            if failure is None:
-                with tempfile.TemporaryDirectory() as folder:
-                    self.steps.append(Reopen())
-                    self.asked.append(Reopen())
-                    matcher.save(Path(folder) / "rules")
-                    matcher = eligo.open(Path(folder) / "rules")
-                    failure = self.ask(matcher, second, range(1, len(self.round.events), 3))
-                    if failure is None:
-                        for step in self.round.later:
-                            self.take(matcher, step)
-                        failure = self.ask(matcher, third, range(2, len(self.round.events), 3))
+            with tempfile.TemporaryDirectory() as folder:
+                for number, (steps, phase) in enumerate(parts):
+                    for step in steps:
+                        self.steps.append(step)
+                        self.asked.append(step)
+                        matcher, _ = take(step, matcher, Path(folder) / "rules")
+                    singles = range(number - 1, count, 3) if number else range(count)
+                    failure = self.ask(matcher, phase, singles, with_tags=number == 0)
+                    if failure is not None:
+                        break
         except Exception as error:  # whatever a matcher raises here is a wrong answer
             case = Case(self.setup, tuple(self.steps))
             failure = Failure(case, Case(self.setup, tuple(self.asked)), "no error", error)
         return self.pairs, failure
-
-    def take(self, matcher: eligo.Matcher, step: Step) -> None:
-        self.steps.append(step)
-        self.asked.append(step)
-        found_of(step, matcher)
 
     def ask(self, matcher: eligo.Matcher, phase: Phase, singles: range, with_tags: bool = False) -> Failure | None:
         round, events = self.round, self.round.events

@@ -15,7 +15,6 @@ from eligo.language.tree import And, Node, Not, Or, Predicate, children_of, with
 from eligo.prove.cases import (
     Add,
     AddMany,
-    Ask,
     Batch,
     Case,
     Difference,
@@ -26,19 +25,18 @@ from eligo.prove.cases import (
     Step,
     Top,
     TopBatch,
-    ask_reference,
     run,
 )
 
 _SIMPLE: tuple[Any, ...] = (0, 1, "a", "")
 
 
-def shrink(case: Case, seconds: float = 60.0, ask: Ask = ask_reference) -> tuple[Case, Difference] | None:
+def shrink(case: Case, seconds: float = 60.0) -> tuple[Case, Difference] | None:
     """The smallest case found in that time, and its difference; None where the case does not differ at all."""
-    difference = run(case, ask)
+    difference = run(case)
     if difference is None:
         return None
-    smallest = _Smallest(case, difference, time.monotonic() + seconds, ask)
+    smallest = _Smallest(case, difference, time.monotonic() + seconds)
     better = True
     while better:
         better = False
@@ -48,8 +46,8 @@ def shrink(case: Case, seconds: float = 60.0, ask: Ask = ask_reference) -> tuple
 
 
 class _Smallest:
-    def __init__(self, case: Case, difference: Difference, until: float, ask: Ask) -> None:
-        self.difference, self._until, self._ask = difference, until, ask
+    def __init__(self, case: Case, difference: Difference, until: float) -> None:
+        self.difference, self._until = difference, until
         self._manner = _manner(difference)
         self.case = replace(case, steps=case.steps[: difference.step + 1])
 
@@ -60,7 +58,7 @@ class _Smallest:
             for steps in candidates(self.case.steps):
                 if time.monotonic() > self._until:
                     return False
-                difference = run(replace(self.case, steps=steps), self._ask)
+                difference = run(replace(self.case, steps=steps))
                 if difference is not None and _manner(difference) == self._manner:
                     self.case = replace(self.case, steps=steps[: difference.step + 1])
                     self.difference = difference

@@ -8,7 +8,7 @@ The reference is asked once for a pair of rule and event, whatever matcher wants
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from eligo.language.tree import Node
 from eligo.prove.cases import (
@@ -25,6 +25,7 @@ from eligo.prove.cases import (
     Reopen,
     Rule,
     Rules,
+    Semantics,
     Setup,
     Step,
     Top,
@@ -64,7 +65,7 @@ class Walk:
             wanted_of(step, self._model)
             self.steps.append(step)
 
-    def run(self, index: str, evaluator: str, absent: Literal["fails", "classical"]) -> tuple[Case, Difference | None]:
+    def run(self, index: str, evaluator: str, absent: Semantics) -> tuple[Case, Difference | None]:
         case = Case(draw_setup(index, evaluator, absent, self.declared, self._seed), tuple(self.steps))
         return case, run(case, self._ask)
 

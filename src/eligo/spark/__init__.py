@@ -16,12 +16,11 @@ from eligo.spark.batch_writer import BatchWriter
 from eligo.spark.compile import compile_rules
 from eligo.spark.documents import PublishedDocuments, compile_documents, update_documents
 from eligo.spark.files import match_files
-from eligo.spark.java import Java, find_java, require_java
 from eligo.spark.jobs import reason
 from eligo.spark.match import match
 from eligo.spark.observe import observe
 from eligo.spark.published import Published, versions
-from eligo.spark.session import local_session
+from eligo.spark.session import Java, find_java, local_session, require_java
 from eligo.spark.sql import register
 from eligo.spark.update import compact_rules, update_rules
 from eligo.store.gc import sweep

@@ -54,7 +54,10 @@ class BatchWriter:
     ) -> None:
         self.target = path_of(target, "the target")
         self.format = name_given("format", format, "parquet")
-        self.checkpoint = None if checkpoint is None else _named(checkpoint).rstrip("/")
+        self.checkpoint: str | None = None
+        if checkpoint is not None:
+            path_of(checkpoint, "the checkpoint")
+            self.checkpoint = os.fspath(checkpoint).rstrip("/")  # as Spark names it, which may be a URL
         self.options = options
         # Absolute here, where the user is: the function may run in a process with another working directory.
         self.folder = None if scheme_of(self.target) else os.path.abspath(self.target)
@@ -151,9 +154,3 @@ def _refuse_another(target: str, there: str, query: str) -> None:
 
 def _text(session: SparkSession, path: str) -> str:
     return "\n".join(row[0] for row in session.read.text(path).collect())
-
-
-def _named(checkpoint: object) -> str:
-    """The checkpoint as Spark names it, which may be a URL."""
-    path_of(checkpoint, "the checkpoint")
-    return os.fspath(checkpoint)  # type: ignore[call-overload, no-any-return]

@@ -26,13 +26,11 @@ from eligo.compile.naming import attribute_counts
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, RuleTypeError
 from eligo.reading import check_id, duplicate
 from eligo.segments.joining import Joining, joining_of
-from eligo.segments.rule_set import RuleSet
 from eligo.segments.segment import Segment
-from eligo.spark.jobs import report
-from eligo.spark.tasks import no_deliveries, rows_as, rows_of, tags_in, units_of
+from eligo.spark.tasks import RejectTable, no_deliveries, part_of, rows_as, rows_of, tags_in
 from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.opening import Opened, open_held
-from eligo.store.tables import REJECTS_SCHEMA, RULES_SCHEMA, TableWriter, locator_text
+from eligo.store.tables import RULES_SCHEMA, TableWriter, locator_text
 from eligo.store.versions import PATIENCE, Part, TableFile
 
 KINDS = ("put", "add", "replace", "remove")
@@ -64,7 +62,7 @@ class Changed(msgspec.Struct, frozen=True):
 MOST_CHANGES = 1_000_000  # in one task, as objects of about a kilobyte
 
 
-def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.RecordBatch]) -> Changed:
     """Apply all changes: columns id, expression, weight, tags (as JSON), owner, change, sorted by id."""
     rows: list[tuple[Any, ...]] = []
     for batch in batches:
@@ -74,11 +72,11 @@ def apply_changes(path: str, version: int, folder: str, batches: Iterator[pa.Rec
                 f"more than {MOST_CHANGES:,} changes in one update: one task applies them all. Give them in several "
                 "updates, or compile all rules again with compile_rules, which reads them in many tasks"
             )
-    yield from report(msgspec.json.encode(apply_rows(path, version, folder, rows)).decode())
+    return apply_rows(path, version, folder, rows)
 
 
 def apply_rows(path: str, version: int, folder: str, rows: Sequence[tuple[Any, ...]]) -> Changed:
-    """The same for rows of these columns."""
+    """Applies changes that are rows of these columns, with the tags decoded."""
     return _Changes(open_held(path, version, patience=PATIENCE), Path(folder)).apply(rows)
 
 
@@ -87,15 +85,13 @@ class _Changes:
 
     def __init__(self, opened: Opened, folder: Path) -> None:
         self.content, self.engine, self.folder = opened.content, opened.engine, folder
-        rules = opened.engine.rules
-        assert isinstance(rules, RuleSet)
-        self.rules = rules
+        self.rules = rules = opened.rules
         self.old = list(zip(rules.segments, rules.alive, self.content.parts, strict=True))
         rules.settled = list(rules.segments[: len(self.content.shards)])
         rules.forgets = False  # versions share numbers
         opened.engine.loader.refused = no_deliveries
         self.strings_before = len(rules.recipe.strings)
-        self.rejects: list[tuple[Any, ...]] = []
+        self.rejects = RejectTable(folder)
 
     def apply(self, rows: Sequence[tuple[Any, ...]]) -> Changed:
         removed, put = self._sorted_out(rows)
@@ -104,7 +100,8 @@ class _Changes:
             loader.remove_many(removed)
         if put:
             for reject in loader.add_many([row[:-1] for row in put], True, True):
-                self._reject(put[reject.row], reject.message, reject.position)
+                rule, expression, *_ = put[reject.row]
+                self.rejects.add(rule, expression, reject.message, reject.position)
         with self.rules.lock:  # a merge may be under way
             self.rules.seal()
         self.rules.wait()
@@ -119,7 +116,7 @@ class _Changes:
                 try:
                     change = self._checked(row, len(some))
                 except EligoError as error:
-                    self._reject(row, str(error), getattr(error, "position", -1))
+                    self.rejects.add(row[0], row[1], str(error), getattr(error, "position", -1))
                     continue
                 if change == "remove":
                     removed.append(row[0])
@@ -146,10 +143,6 @@ class _Changes:
             raise RuleTypeError(f"the expression is no valid UTF-8 text: {expression!r:.60}")
         return str(kind)
 
-    def _reject(self, row: tuple[Any, ...], message: str, position: int) -> None:
-        expression = None if row[1] is None else str(row[1])
-        self.rejects.append((None if row[0] is None else str(row[0]), message, position, expression))
-
     # -- files
 
     def _written(self, given: int) -> Changed:
@@ -174,17 +167,14 @@ class _Changes:
             if len(gone):
                 dead[part.segment.file] = gone
             parts.append(msgspec.structs.replace(part, dead=len(gone)))
-        unit = _closed(texts, files)
         dead_file = write_arrays(self.folder, "dead", dead) if dead else None
-        files += [dead_file.file] if dead_file is not None else []
-        writer = TableWriter(self.folder, "rejects", REJECTS_SCHEMA)
-        for start in range(0, len(self.rejects), _WRITTEN):
-            writer.write(rows_as(self.rejects[start : start + _WRITTEN], REJECTS_SCHEMA))
+        unit, rejects = texts.close_if_any(), self.rejects.close()
+        files += [file.file for file in (dead_file, unit, rejects) if file is not None]
         return Changed(
             given=given,
-            rejected=len(self.rejects),
-            examples=tuple((str(rule), message) for rule, message, *_ in self.rejects[:3]),
-            rejects=_closed(writer, files),
+            rejected=self.rejects.count,
+            examples=tuple(self.rejects.examples),
+            rejects=rejects,
             rules=rules.count,
             next_sequence=rules.next_sequence,
             multi=tuple(sorted(rules.multi)),
@@ -251,26 +241,6 @@ class _Changes:
         return part_of(self.folder, replace(segment, table=table))
 
 
-def _closed(writer: TableWriter, files: list[str]) -> TableFile | None:
-    """The file, if there is anything in it."""
-    if not writer.rows:
-        writer.abort()
-        return None
-    done = writer.close()
-    files.append(done.file)
-    return done
-
-
 def as_mask(alive: U8, rows: int) -> NDArray[np.bool_]:
     """Which rows are alive; a mask without bytes means that all are."""
     return alive.astype(np.bool_) if len(alive) else np.ones(rows, np.bool_)
-
-
-def part_of(folder: Path, segment: Segment) -> Part:
-    return Part(
-        segment=write_arrays(folder, "segment", segment.arrays()),
-        rules=len(segment),
-        dead=0,
-        conjunctions=int(segment.facts.counts[0]),
-        units=units_of(segment.table),
-    )

@@ -25,15 +25,14 @@ from eligo.compile.naming import attribute_counts
 from eligo.compile.renumber import renumbered
 from eligo.compile.signature import BUCKETS, positions, rule_buckets
 from eligo.compile.strings import Strings, fill_slots, slots_for
-from eligo.segments.rule_set import RuleSet
 from eligo.segments.rule_table import join_rule_tables
 from eligo.segments.segment import Segment, merge_segments
 from eligo.segments.view import ALL
-from eligo.spark.changes import as_mask, part_of
-from eligo.spark.tasks import built
+from eligo.spark.changes import as_mask
+from eligo.spark.tasks import Built, built
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
-from eligo.store.opening import Opened, open_held
-from eligo.store.statistics import read_statistics
+from eligo.store.opening import open_held
+from eligo.store.tables import read_statistics
 from eligo.store.versions import DATA, PATIENCE
 
 RENUMBERING = "renumbering.json"
@@ -54,10 +53,10 @@ class Renumbering(msgspec.Struct, frozen=True):
     attributes: tuple[str, ...]
 
 
-def used(path: str, version: int, folder: str, number: int) -> str:
-    """What the living rules of a segment name."""
+def used(path: str, version: int, folder: str, number: int) -> Used:
+    """Finds the strings and attributes that the living rules of a segment name."""
     opened = open_held(path, version, patience=PATIENCE)
-    rules = _rules(opened)
+    rules = opened.rules
     segment, alive = rules.segments[number], rules.alive[number]
     compiled = concatenate([segment.whole()], [as_mask(alive, len(segment))])
     strings = np.unique(
@@ -70,17 +69,16 @@ def used(path: str, version: int, folder: str, number: int) -> str:
         )
     )
     written = write_arrays(Path(folder), "used", {"strings": strings.astype(np.int32)})
-    naming = attribute_counts(compiled, rules.recipe.attributes.names)
-    return msgspec.json.encode(Used(written, naming)).decode()
+    return Used(written, attribute_counts(compiled, rules.recipe.attributes.names))
 
 
-def renumber(path: str, version: int, folder: str, lines: list[str]) -> str:
+def renumber(path: str, version: int, folder: str, parts: list[Used]) -> Renumbering:
     """Write a dictionary of the strings that are used, and the numbers in it."""
     opened = open_held(path, version, patience=PATIENCE)
-    data, offsets = opened.engine.rules.recipe.strings.arrays()
+    data, offsets = opened.rules.recipe.strings.arrays()
     keep = np.zeros(len(offsets) - 1, np.bool_)
     naming: Counter[str] = Counter()
-    for one in (msgspec.json.decode(line, type=Used) for line in lines):
+    for one in parts:
         keep[map_arrays(Path(folder), one.strings, verify=True)["strings"]] = True
         naming.update(one.naming)
     data, offsets = kept_slices(data, offsets, keep)
@@ -93,13 +91,13 @@ def renumber(path: str, version: int, folder: str, lines: list[str]) -> str:
         attributes=tuple(sorted(naming)),
     )
     (Path(folder) / RENUMBERING).write_bytes(msgspec.json.encode(done))
-    return msgspec.json.encode(done).decode()
+    return done
 
 
-def compact(path: str, version: int, folder: str, first: float, stop: float) -> str:
-    """The living rules between two positions, of shards and deltas, as a shard; nothing if there are none."""
+def compact(path: str, version: int, folder: str, first: float, stop: float) -> list[Built]:
+    """The living rules between two positions, of shards and deltas, as a shard; none if there are none."""
     opened = open_held(path, version, patience=PATIENCE)
-    content, rules = opened.content, _rules(opened)
+    content, rules = opened.content, opened.rules
     tables = msgspec.json.decode((Path(folder) / RENUMBERING).read_bytes(), type=Renumbering)
     strings = map_arrays(Path(folder), tables.strings, verify=True)
     numbers: I32 = map_arrays(Path(folder), tables.numbers, verify=True)["strings"]
@@ -110,8 +108,8 @@ def compact(path: str, version: int, folder: str, first: float, stop: float) -> 
         strings=Strings((strings["data"], strings["offsets"], strings["slots"])),
     )
     if content.statistics is not None:
-        place = Path(path) / DATA / content.statistics.file
-        recipe.sample = read_statistics(place, content.statistics, recipe.attributes, recipe.strings)
+        where = Path(path) / DATA
+        recipe.sample = read_statistics(where, content.statistics, recipe.attributes, recipe.strings)
     metas = recipe.attributes.metas
     attributes: I32 = np.array([metas.get(name, -256) >> 8 for name in before.attributes.names], np.int32)
     chosen: list[Segment] = []
@@ -122,15 +120,14 @@ def compact(path: str, version: int, folder: str, first: float, stop: float) -> 
         mask = as_mask(alive, len(segment))
         if low < first or high > stop:
             buckets = rule_buckets(segment.whole(), before.attributes.names, before.strings.arrays())
-            where = positions(buckets, segment.table.sequence)
-            mask = mask & (where >= first) & (where < stop)
+            at = positions(buckets, segment.table.sequence)
+            mask = mask & (at >= first) & (at < stop)
         if mask.any():
             chosen.append(_living(segment, mask, attributes, numbers))
     if not chosen:
-        return ""
+        return []
     merged, _ = merge_segments(chosen, [ALL] * len(chosen), recipe)
-    part = msgspec.structs.replace(part_of(Path(folder), merged), positions=(first, stop))
-    return built(part, merged, recipe)
+    return [built(Path(folder), merged, recipe, (first, stop))]
 
 
 def _living(segment: Segment, mask: NDArray[np.bool_], attributes: I32, strings: I32) -> Segment:
@@ -138,9 +135,3 @@ def _living(segment: Segment, mask: NDArray[np.bool_], attributes: I32, strings:
     compiled = renumbered(concatenate([segment.whole()], [mask]), attributes, strings)
     table = join_rule_tables([segment.table], [mask], np.arange(int(mask.sum())))
     return replace(segment, table=table, compiled=compiled)
-
-
-def _rules(opened: Opened) -> RuleSet:
-    rules = opened.engine.rules
-    assert isinstance(rules, RuleSet)
-    return rules

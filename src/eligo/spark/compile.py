@@ -16,9 +16,8 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -34,7 +33,7 @@ from eligo.options import differing
 from eligo.segments.joining import NO_JOINS, Joining
 from eligo.spark import tasks
 from eligo.spark.arguments import check_frame
-from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
+from eligo.spark.jobs import run_partitions, run_tasks
 from eligo.spark.preflight import check_workers, folder_of
 from eligo.spark.published import Published, published
 from eligo.spark.rule_columns import IdType, rule_columns
@@ -43,7 +42,6 @@ from eligo.store.publish import Staging, publish
 from eligo.store.versions import CURRENT, DATA, Content, Held, Part, hold
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 log = logging.getLogger("eligo.spark")
@@ -108,57 +106,57 @@ def compile_rules(
                 f"the rules changed while they were read: {count:,} rows were counted, and "
                 f"{sum(unit.rules + unit.rejected for unit in read):,} read; write them to a table first"
             )
-        refuse_rejects(read, count, on_error)
+        rejected = sum(unit.rejected for unit in read)
+        if rejected:
+            example = next(example for unit in read for example in unit.examples)
+            report_rejects("rules", rejected, count, example, on_error == "raise" or rejected == count)
         attributes = tuple(sorted({name for unit in read for name in unit.attributes}))
         statistics = None if held is None else held.content.statistics
         known = None if statistics is None else (str(Path(folder) / DATA), statistics)
-        job = merge_and_save(session, staging, Job(units=read, attributes=attributes, statistics=known))
+        job = str(staging.folder / "job.json")
+        Path(job).write_bytes(msgspec.json.encode(Job(units=read, attributes=attributes, statistics=known)))
+        (merged,) = run_tasks(session, 1, lambda _: tasks.merge_units(job), Merged)
         stages.done("strings merged")
-        parts, naming, joining = build_shards(session, settings, staging, job, cut(read, shard_bytes, shards))
+        parts, naming, joining = built_shards(
+            session,
+            cut(read, shard_bytes, shards),
+            lambda first, stop: tasks.build_shard(settings, job, merged, first, stop),
+        )
         stages.done("shards built")
-
-        def make(version: int, parent: Content | None) -> Content:
-            from eligo import __version__
-
-            assert job.merged is not None
-            if parent is not None and parent.version != staging.since:
-                log.warning(
-                    "version %d was published while these rules were compiled, and is replaced: if it was an update, "
-                    "give it again",
-                    parent.version,
-                )
-            return Content(
-                eligo=__version__,
-                version=version,
-                parent=parent.version if parent is not None else 0,
-                made=datetime.now(UTC).isoformat(timespec="seconds"),
-                job=staging.job,
-                lineage=staging.job,
-                index=index,
-                evaluator=model.evaluator,
-                absent=absent,
-                multi=tuple(sorted(settings.multi)),
-                limits=model.limits,
-                options=differing(model.options, (model.rules.recipe.index, model.rules.recipe.evaluator)),
-                id_type=id_type,
-                rules=sum(unit.rules for unit in read),
-                next_sequence=sum(unit.rules for unit in read),
-                next_unit=units,
-                attributes=job.attributes,
-                strings=job.merged.strings,
-                shards=tuple(parts),
-                deltas=(),
-                dead=None,
-                texts={unit.unit: unit.texts for unit in read},
-                rejects=tuple(unit.rejects for unit in read if unit.rejects is not None),
-                rejected=sum(unit.rejected for unit in read),
-                statistics=statistics,
-                shard_bytes=shard_bytes if shards is None else 0,
-                naming=naming,
-                joining=joining,
+        content = Content(
+            lineage=staging.job,
+            index=index,
+            evaluator=model.evaluator,
+            absent=absent,
+            multi=tuple(sorted(settings.multi)),
+            limits=model.limits,
+            options=differing(model.options, (model.rules.recipe.index, model.rules.recipe.evaluator)),
+            id_type=id_type,
+            rules=sum(unit.rules for unit in read),
+            next_sequence=sum(unit.rules for unit in read),
+            next_unit=units,
+            attributes=attributes,
+            strings=merged.strings,
+            shards=tuple(parts),
+            deltas=(),
+            dead=None,
+            texts={unit.unit: unit.texts for unit in read},
+            rejects=tuple(unit.rejects for unit in read if unit.rejects is not None),
+            rejected=rejected,
+            statistics=statistics,
+            shard_bytes=shard_bytes if shards is None else 0,
+            naming=naming,
+            joining=joining,
+        )
+        tables = [*content.texts.values(), *content.rejects]
+        files = [merged.strings.file, *(part.segment.file for part in parts), *(table.file for table in tables)]
+        content = publish(staging, files, content)
+        if content.parent != staging.since:
+            log.warning(
+                "version %d was published while these rules were compiled, and is replaced: if it was an update, "
+                "give it again",
+                content.parent,
             )
-
-        content = publish(staging, files_of(job, parts), make, expect_parent=None)
     stages.done("published")
     done = published(folder, content, sum(stages.seconds.values()), stages.seconds)
     log.info("version %d: %d rules in %d shards, %.1f s", done.version, done.rules, done.shards, done.seconds)
@@ -166,7 +164,7 @@ def compile_rules(
 
 
 class Stages:
-    """How long each stage took; said as it goes."""
+    """Measures how long each stage takes, and logs it when the stage is done."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -198,84 +196,47 @@ def _with_containing(rules: DataFrame, settings: Settings) -> Settings:
 
     from pyspark.sql.functions import col, lower
 
-    def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return tasks.containing_of(settings, batches)
-
     some = rules.where(lower(col("expression")).contains("contains")).select("expression")
-    found = [msgspec.json.decode(line, type=list[str]) for line in reports(some.mapInArrow(find, REPORT_DDL))]
+    found = run_partitions(some, lambda batches: tasks.containing_of(settings, batches), list[str])
     return replace(settings, multi=settings.multi.union(*found))
 
 
 def read_units(rules: DataFrame, settings: Settings, staging: Staging, units: int, id_type: IdType) -> tuple[Unit, ...]:
     """Read all rules, equal ids side by side; what each unit left in the job's folder."""
     folder = str(staging.folder)
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return tasks.read_unit(settings, folder, id_type, batches)
-
     ordered = rules.repartitionByRange(units, "id") if units > 1 else rules.coalesce(1)
     ordered = ordered.sortWithinPartitions(*ordered.columns)
-    lines = reports(ordered.mapInArrow(read, REPORT_DDL))
-    return tuple(sorted((msgspec.json.decode(line, type=Unit) for line in lines), key=lambda unit: unit.unit))
+    read = run_partitions(ordered, lambda batches: tasks.read_unit(settings, folder, id_type, batches), Unit)
+    return tuple(sorted(read, key=lambda unit: unit.unit))
 
 
-def refuse_rejects(read: Sequence[Unit], count: int, on_error: str) -> None:
-    """Say how many rules were bad; raise if that is wanted, or if none was good."""
-    rejected = sum(unit.rejected for unit in read)
-    if not rejected:
-        return
-    rule, message = next(example for unit in read for example in unit.examples)
-    words = f"{rejected:,} of {count:,} rules were rejected, among them {rule!r}: {message}"
-    if on_error == "raise" or not any(unit.rules for unit in read):
+def report_rejects(what: str, rejected: int, given: int, example: tuple[str, str], strict: bool) -> None:
+    """Say how many of the rules or changes are bad; `strict` raises instead of warning."""
+    words = f"{rejected:,} of {given:,} {what} were rejected, among them {example[0]!r}: {example[1]}"
+    if strict:
         raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
     log.warning("%s; all of them: Published.rejects(session)", words)
 
 
-def merge_and_save(session: Any, staging: Staging, job: Job) -> Job:
-    """Merge the strings of the units; the job with the outcome, also as a file for the tasks to come."""
-    path = staging.folder / "job.json"
-    path.write_bytes(msgspec.json.encode(job))
-    where = str(path)
-    (line,) = run_tasks(session, 1, lambda _: tasks.merge_units(where))
-    job = msgspec.structs.replace(job, merged=msgspec.json.decode(line, type=Merged))
-    path.write_bytes(msgspec.json.encode(job))
-    return job
-
-
-def build_shards(
-    session: Any, settings: Settings, staging: Staging, job: Job, ranges: Sequence[tuple[float, float]]
+def built_shards(
+    session: Any, ranges: Sequence[tuple[float, float]], build: Callable[[float, float], list[Built]]
 ) -> tuple[list[Part], dict[str, int], Joining]:
-    """Build each part of the line of positions as a segment, in a task of its own; and what rules name."""
-    where = str(staging.folder / "job.json")
-    lines = run_tasks(session, len(ranges), lambda i: tasks.build_shard(settings, where, *ranges[i]))
-    return shards_of(lines)
-
-
-def shards_of(lines: Iterable[str]) -> tuple[list[Part], dict[str, int], Joining]:
-    """What tasks said of the shards that they made; a line without text is of one that came out empty."""
-    shards = [msgspec.json.decode(line, type=Built) for line in lines if line]
-    naming = dict(sorted(_total(shard.naming for shard in shards).items()))
+    """Build each part of the line of positions as a segment, in a task of its own. Returns those that are not empty,
+    how many rules look at each attribute, and those that ask about documents.
+    """
+    made = run_tasks(session, len(ranges), lambda i: build(*ranges[i]), list[Built])
+    shards = [shard for some in made for shard in some]
+    total: Counter[str] = Counter()
+    for shard in shards:
+        total.update(shard.naming)
+    naming = dict(sorted(total.items()))
     return [shard.part for shard in shards], naming, reduce(Joining.plus, (one.joining for one in shards), NO_JOINS)
 
 
 def cut(read: Sequence[Unit], shard_bytes: int, shards: int | None) -> list[tuple[float, float]]:
-    """Where the shards lie, with about the same number of rules each, as many as their bytes ask."""
+    """Cuts the line of positions into parts of about equally many rules: `shards`, or as many as `shard_bytes` asks."""
     buckets = [sum(counts) for counts in zip(*(unit.buckets for unit in read), strict=True)]
     if shards is None:
         expected = _GROWN * sum(unit.piece.size for unit in read)
         shards = max(1, -(-int(expected) // shard_bytes))
     return cut_evenly(buckets, shards)
-
-
-def files_of(job: Job, parts: Iterable[Part]) -> list[str]:
-    """The files of a job's folder that a version names."""
-    assert job.merged is not None
-    tables = [table for unit in job.units for table in (unit.texts, unit.rejects) if table is not None]
-    return [job.merged.strings.file, *(part.segment.file for part in parts), *(table.file for table in tables)]
-
-
-def _total(parts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for counts in parts:
-        total.update(counts)
-    return total

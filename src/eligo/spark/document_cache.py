@@ -56,7 +56,8 @@ class AskedDocuments:
         if names is not None and content.documents <= most:
             self._searched = Joins(_in_memory(path, content, names), engine.rules)
         elif names is not None:
-            self.aside = rules_asking(engine, self._searches, too_many(content, most))
+            why = too_many(content, most)
+            self.aside = rules_asking(engine, lambda needs: searches(needs, self._uneven), why)
             log.warning("version %d of %s: %s", content.version, path, self.aside.sentence())
 
     @property
@@ -67,9 +68,6 @@ class AskedDocuments:
         stats = self._searched.documents.stats()
         return int(stats["record_bytes"] + stats["index_bytes"])
 
-    def _searches(self, needs: Needs) -> bool:
-        return searches(needs, self._uneven)
-
     def searches(self, residual: str) -> bool:
         """Whether a residual needs documents themselves."""
         known = self._known.get(residual)
@@ -79,7 +77,7 @@ class AskedDocuments:
                 self._compared.forget()
                 if self._searched is not None:
                     self._searched.forget()
-            known = self._known[residual] = self._searches(needs_of(residual))
+            known = self._known[residual] = searches(needs_of(residual), self._uneven)
         return known
 
     def screen(self) -> DocumentsScreen:
@@ -108,7 +106,7 @@ class DocumentsScreen:
         return self._searched is not None and self._searched.holds(event, tag)  # else it is set aside
 
     def compared(self, event: int, tags: list[str], which: I32) -> tuple[I64, bool]:
-        """Whatever is asked is asked one by one."""
+        """Answers no rule in advance: each is asked by `holds`."""
         return np.full(len(which), ASK, np.int64), True
 
 

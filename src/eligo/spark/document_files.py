@@ -29,10 +29,8 @@ import pyarrow.parquet as pq
 from eligo.documents.frozen import Values, values_of_column
 from eligo.errors import EventError, SnapshotError
 from eligo.matcher import Matcher
+from eligo.spark.arrow_types import arrow_of_spark, parquet_leaves
 from eligo.spark.event_columns import column_names, locate, sent_columns
-from eligo.spark.jobs import report
-from eligo.spark.memory import give_back
-from eligo.spark.parquet_columns import arrow_of_spark, parquet_leaves
 from eligo.spark.row_groups import File, Files, Span, unreadable
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import write_through
@@ -71,8 +69,8 @@ def schema_of(text: str) -> StructType:
 # -- writing
 
 
-def write_documents(folder: str, schema: str, most: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write the documents of one partition, into files of at most so many; the report names these."""
+def write_documents(folder: str, schema: str, most: int, batches: Iterator[pa.RecordBatch]) -> list[TableFile]:
+    """Write the documents of one partition into files of at most so many. Returns the files."""
     fields = schema_of(schema).fields
     target = pa.schema([pa.field(field.name, arrow_of_spark((field.name,), field.dataType)) for field in fields])
     written: list[TableFile] = []
@@ -94,9 +92,7 @@ def write_documents(folder: str, schema: str, most: int, batches: Iterator[pa.Re
         if writer is not None:
             writer.abort()
         raise
-    finally:
-        give_back()
-    yield from report(msgspec.json.encode(written).decode())
+    return written
 
 
 def _checked(table: pa.Table, target: pa.Schema) -> pa.Table:
@@ -117,41 +113,28 @@ def _checked(table: pa.Table, target: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=target)
 
 
-def remove_documents(where: str, table: TableFile, schema: str, text: str, staged: str) -> str:
-    """Write a file again without the documents that an expression holds for. Returns how many are left, and the file,
-    or nothing if all are gone or none is.
+def remove_documents(where: str, table: TableFile, schema: str, text: str, staged: str) -> list[TableFile]:
+    """Write a file again without the documents that an expression holds for. Returns the new file, the old one if none
+    is gone, or nothing if all are.
     """
     kinds = schema_of(schema)
     matcher = Matcher(multi=_lists(kinds))
     matcher.add(0, text)
     path = os.path.join(where, table.file)
-    gone = [
-        pc.add(pa.scalar(first, pa.int64()), matcher.match_batch(part).column("event"))
-        for first, part in _numbered(attribute_batches(path, table.rows, kinds, matcher.attributes))
-    ]
-    removed = pa.chunked_array([chunk for column in gone for chunk in column.chunks], pa.int64()).to_numpy()
-    if not len(removed):
-        return msgspec.json.encode((table.rows, None)).decode()
-    if len(removed) == table.rows:
-        return msgspec.json.encode((0, None)).decode()
-    mask = np.ones(table.rows, np.bool_)
-    mask[removed] = False
-    written = _rewritten([path], staged, pa.array(mask))
-    return msgspec.json.encode((written.rows, written)).decode()
-
-
-def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    first = 0
-    for batch in batches:
-        yield first, batch
+    kept, first = np.ones(table.rows, np.bool_), 0
+    for batch in attribute_batches(path, table.rows, kinds, matcher.attributes):
+        kept[first + matcher.match_batch(batch).column("event").to_numpy()] = False
         first += batch.num_rows
+    if kept.all():
+        return [table]
+    return [_rewritten([path], staged, pa.array(kept))] if kept.any() else []
 
 
-def merge_documents(where: str, tables: Sequence[TableFile], staged: str) -> str:
+def merge_documents(where: str, tables: Sequence[TableFile], staged: str) -> TableFile:
     """Write some files as one; those of this job lie in the staging folder."""
     new = {table.file for table in tables if os.path.exists(os.path.join(staged, table.file))}
     paths = [os.path.join(staged if table.file in new else where, table.file) for table in tables]
-    return msgspec.json.encode(_rewritten(paths, staged, None)).decode()
+    return _rewritten(paths, staged, None)
 
 
 def _rewritten(paths: Sequence[str], staged: str, kept: pa.Array | None) -> TableFile:
@@ -169,8 +152,6 @@ def _rewritten(paths: Sequence[str], staged: str, kept: pa.Array | None) -> Tabl
         return writer.close()
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from None
-    finally:
-        give_back()
 
 
 # -- reading
@@ -191,7 +172,7 @@ def _lists(schema: StructType) -> list[str]:
 
 
 def attribute_batches(path: str, rows: int, schema: StructType, names: Iterable[str]) -> Iterator[pa.RecordBatch]:
-    """Some attributes of the documents of a file, of which it has columns, some rows at a time."""
+    """Reads some attributes of a file of documents, a batch of rows at a time; those without a column are left out."""
     located = locate(schema, names, frozenset(names))
     sent = sent_columns(schema, (), located.paths)
     wanted = [(place, arrow_of_spark(place, kind)) for place, kind in zip(sent.paths, sent.types, strict=True)]

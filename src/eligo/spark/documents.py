@@ -9,32 +9,27 @@ serves all versions that have the file (`document_files.py`).
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from eligo.arguments import text as text_given
 from eligo.arguments import whole_number
-from eligo.errors import EventError, OptionError, SnapshotError
+from eligo.errors import EventError, OptionError
 from eligo.matcher import Matcher
 from eligo.spark import document_files
 from eligo.spark.arguments import check_frame, session_of
-from eligo.spark.event_columns import column_names, few, locate, unusable_type
-from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
+from eligo.spark.event_columns import column_names, hint_of, locate, unusable_type
+from eligo.spark.jobs import run_partitions, run_tasks
 from eligo.spark.preflight import check_once, folder_of
 from eligo.store.publish import Staging, publish, publishing
 from eligo.store.versions import DATA, DocumentSet, TableFile, hold_documents
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
 
@@ -130,38 +125,28 @@ def ensure_values(
         if missing:
             jobs.append((table, missing))
 
-    def make(number: int) -> str:
-        table, missing = jobs[number]
-        document_files.make_values(folder, where, table, schema, missing)
-        return ""
+    def make(number: int) -> None:
+        document_files.make_values(folder, where, jobs[number][0], schema, jobs[number][1])
 
-    run_tasks(session, len(jobs), make)
+    run_tasks(session, len(jobs), make, type(None))
 
 
 def _written(frame: DataFrame, schema: str, staging: Staging, most: int) -> list[TableFile]:
-    folder = str(staging.folder)
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return document_files.write_documents(folder, schema, most, batches)
-
-    chosen = frame.toDF(*column_names(len(frame.columns)))
-    lines = reports(chosen.mapInArrow(write, REPORT_DDL))
-    return [table for line in lines for table in msgspec.json.decode(line, type=list[TableFile])]
+    folder, chosen = str(staging.folder), frame.toDF(*column_names(len(frame.columns)))
+    written = run_partitions(
+        chosen, lambda batches: document_files.write_documents(folder, schema, most, batches), list[TableFile]
+    )
+    return [table for some in written for table in some]
 
 
 def _left(session: Any, folder: str, staging: Staging, parent: DocumentSet, remove: str) -> list[TableFile]:
     """The files without the documents that an expression holds for."""
     where, staged, schema, tables = os.path.join(folder, DATA), str(staging.folder), parent.schema, parent.tables
 
-    def drop(number: int) -> str:
+    def drop(number: int) -> list[TableFile]:
         return document_files.remove_documents(where, tables[number], schema, remove, staged)
 
-    left = []
-    for table, line in zip(tables, run_tasks(session, len(tables), drop), strict=True):
-        rows, written = msgspec.json.decode(line, type=tuple[int, TableFile | None])
-        if rows:
-            left.append(written or table)
-    return left
+    return [table for some in run_tasks(session, len(tables), drop, list[TableFile]) for table in some]
 
 
 def _merged(session: Any, folder: str, staging: Staging, tables: list[TableFile], most: int) -> list[TableFile]:
@@ -175,8 +160,9 @@ def _merged(session: Any, folder: str, staging: Staging, tables: list[TableFile]
             groups.append([])
         groups[-1].append(table)
     where, staged = os.path.join(folder, DATA), str(staging.folder)
-    lines = run_tasks(session, len(groups), lambda i: document_files.merge_documents(where, groups[i], staged))
-    merged = [msgspec.json.decode(line, type=TableFile) for line in lines]
+    merged = run_tasks(
+        session, len(groups), lambda i: document_files.merge_documents(where, groups[i], staged), TableFile
+    )
     return [*(table for table in tables if 4 * table.rows >= most), *merged]
 
 
@@ -189,24 +175,10 @@ def _published(
     parent: int | None,
 ) -> DocumentSet:
     """Publish a version. What rules have asked for so far is made before, lest a micro-batch wait for it."""
-    from eligo import __version__
-
     folder = str(staging.directory)
     ensure_values(session, folder, str(staging.folder), new, schema, document_files.known_attributes(folder))
-
-    def make(version: int, _: Any) -> DocumentSet:
-        return DocumentSet(
-            eligo=__version__,
-            version=version,
-            parent=0,
-            made=datetime.now(UTC).isoformat(timespec="seconds"),
-            job=staging.job,
-            documents=sum(table.rows for table in tables),
-            schema=schema,
-            tables=tuple(tables),
-        )
-
-    return publish(staging, [table.file for table in new], make, expect_parent=parent, kind=DocumentSet)
+    content = DocumentSet(sum(table.rows for table in tables), schema, tuple(tables))
+    return publish(staging, [table.file for table in new], content, expect_parent=parent)
 
 
 def _described(folder: str, content: DocumentSet, started: float) -> PublishedDocuments:
@@ -267,8 +239,7 @@ def _in_schema(frame: DataFrame, schema: StructType) -> DataFrame:
     given = _checked_schema(frame)
     for name in given.names:
         if name not in schema.names:
-            near = difflib.get_close_matches(name, schema.names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"they have {few(schema.names)}"
+            hint = hint_of(name, schema.names, "they have")
             raise EventError(
                 f"the documents have no column {name!r}: {hint} Leave it out, or compile all documents again with it"
             )
@@ -294,14 +265,5 @@ def _check_removal(text: str, schema: StructType) -> None:
     located = locate(schema, matcher.attributes, frozenset(matcher.attributes))
     for name in matcher.attributes:
         if name not in located.paths:
-            near = difflib.get_close_matches(name, schema.names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; they have {few(schema.names)}"
-            raise OptionError(f"remove names {name!r}, which is no attribute of the documents{hint}")
-
-
-def check_documents(path: str | os.PathLike[str]) -> str:
-    """The folder of documents that a query names."""
-    folder = folder_of(path)
-    if not os.path.isdir(folder):
-        raise SnapshotError(f"there are no documents at {folder!r}: `spark.compile_documents` writes them")
-    return folder
+            hint = hint_of(name, schema.names, "they have")
+            raise OptionError(f"remove names {name!r}, which is no attribute of the documents; {hint}")

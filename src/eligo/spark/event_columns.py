@@ -2,14 +2,15 @@
 
 The dotted attribute `user.age` is the column of that very name, or else the field `age` of the struct (or the key `age`
 of the map, or what is at `age` in the Variant) `user`. The attribute `user` itself is an object, of which rules see
-only whether it is there: it is sent as a struct without fields (`objects.py`). A Variant is sent as a whole, once, and
-opened in the workers, because its types are known only there. An attribute that no rule can be asked about is found
+only whether it is there: it is sent as a struct without fields (`arrow_types.py`). A Variant is sent as a whole, once,
+and opened in the workers, because its types are known only there. An attribute that no rule can be asked about is found
 here, by the types alone; the rules that look at it are set aside (`set_aside.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -78,7 +79,7 @@ class Sent(NamedTuple):
 
 
 def sent_columns(schema: StructType, kept: Iterable[str], attributes: Mapping[str, Iterable[Path]]) -> Sent:
-    """What to send, nothing twice."""
+    """Chooses the columns to send, each once: the kept ones, then those of the attributes."""
     places: dict[Path, int] = {}
     for name in kept:
         places.setdefault((name,), len(places))
@@ -98,7 +99,7 @@ def sent_columns(schema: StructType, kept: Iterable[str], attributes: Mapping[st
 
 
 def variant_depth(schema: StructType, path: Path) -> int | None:
-    """How far along a path the Variant is that it leads into, if there is one."""
+    """Returns how many names of a path lead to a Variant; None if it passes none."""
     from pyspark.sql.types import VariantType
 
     for depth in range(1, len(path) + 1):
@@ -143,11 +144,15 @@ def column_of(path: Path, kind: DataType | None) -> Column:
 
 
 def attribute_type(schema: StructType, path: Path) -> DataType | None:
-    """The type of what rules see of a column."""
-    from pyspark.sql.types import StructType
+    """The type of what rules see of a column: of objects only that they are present.
+
+    That is so of an array of structs or maps too, because an object among several values is one that nothing names.
+    """
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     kind = type_at(schema, path)
-    return StructType() if is_object(kind) else kind
+    value = kind.elementType if isinstance(kind, ArrayType) else kind
+    return StructType() if isinstance(value, StructType | MapType) else kind
 
 
 def is_bare(kind: DataType | None) -> bool:
@@ -155,16 +160,6 @@ def is_bare(kind: DataType | None) -> bool:
     from pyspark.sql.types import StructType
 
     return isinstance(kind, StructType) and not kind.fields
-
-
-def is_object(kind: DataType | None) -> bool:
-    """Whether rules see of such values only that they are present.
-
-    That is so of an array of structs or maps too, because an object among several values is one that nothing names.
-    """
-    from pyspark.sql.types import ArrayType, MapType, StructType
-
-    return isinstance(kind.elementType if isinstance(kind, ArrayType) else kind, StructType | MapType)
 
 
 def _reason(attribute: str, kind: DataType, multi: frozenset[str]) -> str:
@@ -263,6 +258,13 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def few(names: Iterable[str], most: int = 6) -> str:
+def few(names: Iterable[str]) -> str:
+    """The first six names, for a message."""
     listed = list(names)
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+    return ", ".join(listed[:6]) + (", …" if len(listed) > 6 else "")
+
+
+def hint_of(name: str, names: Sequence[str], they_have: str) -> str:
+    """What to say of a name that is not there: which one was meant, or which ones there are."""
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"{they_have} {few(names)}"

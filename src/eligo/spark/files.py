@@ -21,22 +21,20 @@ import pyarrow as pa
 from eligo.arguments import path_of, scheme_of
 from eligo.errors import EventError, OptionError
 from eligo.spark.arguments import session_of
+from eligo.spark.arrow_types import arrow_of_spark, is_variant, parquet_leaves
 from eligo.spark.event_columns import Sent, sent_columns
 from eligo.spark.match import (
     MOST_DOCUMENTS,
     VERSION,
-    begin_documents,
     begin_plan,
     check_options,
+    facts_and_source,
     locate_attributes,
     matched,
     plan_documents,
 )
-from eligo.spark.parquet_columns import arrow_of_spark, parquet_leaves
-from eligo.spark.preflight import check_once, folder_of
+from eligo.spark.preflight import folder_of
 from eligo.spark.row_groups import File, Files, as_type, cut, unreadable
-from eligo.spark.variant import is_variant
-from eligo.spark.worker_cache import facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -78,16 +76,11 @@ def match_files(
     folder = folder_of(path)
     version, key, memory = check_options(version, version_column, key, memory, observe, check)
     places = _places(parquet_path)
-    found = facts(folder, version, check)
-    asked = begin_documents(folder, found, documents, most_documents)
-    if check:
-        check_once(session, folder)
-        if asked is not None:
-            check_once(session, asked.path)
+    found, source = facts_and_source(session, folder, version, documents, most_documents, check)
     listing = _listing(session, places)
     schema = listing.schema
-    plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column, json)
-    plan = plan_documents(session, plan, found, asked)
+    plan = begin_plan(schema, source, found, output, keep, top_k, tags, version_column, json)
+    plan = plan_documents(session, plan, found)
     attributes, plan, aside = locate_attributes(schema, found, plan)
     sent = sent_columns(schema, plan.kept, attributes)
     _refuse_shredded(listing, sent)
@@ -215,7 +208,7 @@ def _columns(footer: Any) -> dict[str, str]:
 
 
 def _refuse_shredded(listing: _Listing, sent: Sent) -> None:
-    """Of a Variant whose fields Spark has made columns of their own, what is left is not all."""
+    """Refuses Variants that Spark has shredded: fields in columns of their own are missing from the value."""
     for path, kind in zip(sent.paths, sent.types, strict=True):
         if is_variant(arrow_of_spark(path, kind)):
             parts = ".".join(path) + _SHREDDED

@@ -1,11 +1,12 @@
-"""Small jobs that return one line of text a task, and what went wrong in them, in one sentence."""
+"""Small jobs that return one value a task, as a line of JSON, and what went wrong in them, in one sentence."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
 import pyarrow as pa
 
 from eligo import errors
@@ -16,6 +17,8 @@ from eligo.spark.memory import give_back
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+T = TypeVar("T")
+
 REPORT = pa.schema([pa.field("report", pa.string(), nullable=False)])
 REPORT_DDL = "report string not null"
 _NAMED = re.compile(
@@ -23,31 +26,39 @@ _NAMED = re.compile(
 )
 
 
-def report(text: str) -> Iterator[pa.RecordBatch]:
-    """What a task gives back."""
-    yield pa.RecordBatch.from_arrays([texts_of([text])], schema=REPORT)
+def run_tasks(session: SparkSession, count: int, task: Callable[[int], T], kind: type[T]) -> list[T]:
+    """Run a function for the numbers 0 … count-1, each in a task of its own. Returns what they returned, in that order;
+    `kind` is its type.
+    """
+
+    def numbered(batches: Iterator[pa.RecordBatch]) -> T:
+        (number,) = (number for batch in batches for number in batch.column(0).to_pylist())
+        return task(number)
+
+    return run_partitions(session.range(0, count, 1, count), numbered, kind) if count else []
 
 
-def run_tasks(session: SparkSession, count: int, task: Callable[[int], str]) -> list[str]:
-    """Run a function for the numbers 0 … count-1, each in a task of its own; what they returned, in that order."""
+def run_partitions(frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], T], kind: type[T]) -> list[T]:
+    """Run a function over each partition of a DataFrame. Returns what they returned: nothing at all where Spark knows
+    that there are no rows.
+    """
 
-    def one(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                try:
-                    yield from report(task(number))
-                finally:
-                    give_back()
+    def report(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            text = msgspec.json.encode(task(batches)).decode()
+        finally:
+            give_back()
+        yield pa.RecordBatch.from_arrays([texts_of([text])], schema=REPORT)
 
-    return reports(session.range(0, count, 1, count).mapInArrow(one, REPORT_DDL)) if count else []
+    return reports(frame.mapInArrow(report, REPORT_DDL), kind)
 
 
-def reports(frame: DataFrame) -> list[str]:
-    """Run the job; an error in a worker becomes the sentence that it raised."""
+def reports(frame: DataFrame, kind: type[T]) -> list[T]:
+    """Run a job that gives lines of JSON; an error in a worker becomes the sentence that it raised."""
     from pyspark.errors import PySparkException
 
     try:
-        return [row[0] for row in frame.collect()]
+        return [msgspec.json.decode(row[0], type=kind) for row in frame.collect()]
     except PySparkException as error:
         raise original(error) from error
 

@@ -8,26 +8,26 @@ the small side of a join (`current.py`). So a micro-batch sees one version.
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from eligo.arguments import flag, one_of, shown, tag_names, whole_number
-from eligo.errors import EligoError, OptionError
+from eligo.errors import EligoError, OptionError, SnapshotError
 from eligo.spark import worker
 from eligo.spark.arguments import check_frame, columns_named, name_given
 from eligo.spark.current import with_version
 from eligo.spark.document_cache import searched_names, searches, too_many
 from eligo.spark.document_files import uneven_attributes
-from eligo.spark.documents import check_documents, ensure_values
+from eligo.spark.documents import ensure_values
 from eligo.spark.event_columns import (
     Path,
     column_names,
     few,
+    hint_of,
     holds_lists,
     leaves_of,
     locate,
@@ -111,15 +111,10 @@ def match(
             )
     folder = folder_of(path)
     version, key, memory = check_options(version, version_column, key, memory, observe, check)
-    found = facts(folder, version, check)
-    asked = begin_documents(folder, found, documents, most_documents)
-    if check:
-        check_once(events_df.sparkSession, folder)
-        if asked is not None:
-            check_once(events_df.sparkSession, asked.path)
+    found, source = facts_and_source(events_df.sparkSession, folder, version, documents, most_documents, check)
     schema = events_df.schema
-    plan = begin_plan(schema, folder, found, output, keep, top_k, tags, version_column, json)
-    plan = plan_documents(events_df.sparkSession, plan, found, asked)
+    plan = begin_plan(schema, source, found, output, keep, top_k, tags, version_column, json)
+    plan = plan_documents(events_df.sparkSession, plan, found)
     following = bool(events_df.isStreaming and found.version and version is None)
     attributes, plan, aside = locate_attributes(schema, found, plan)
     if columns == "all" or (columns is None and following and json is None):
@@ -127,75 +122,71 @@ def match(
         if columns == "all" or len(leaves) <= _FEW_COLUMNS:
             attributes = {**{name: (path,) for name, path in leaves.items()}, **attributes}
     sent = sent_columns(schema, plan.kept, attributes)
-    plan = replace(plan, attributes=sent.attributes, variants=sent.variants, columns=len(sent.paths) + following)
+    plan = replace(plan, attributes=sent.attributes, variants=sent.variants)
     selected = sent.columns()
     if any(map(holds_lists, sent.types)):
         _warn_of_measuring(events_df.sparkSession)
     if following:
-        events_df, at = with_version(events_df, folder, found.version)
-        selected.append(at)
         source = replace(plan.source, version=0, manifest="", aside=frozenset())
         if json is None:
             source = replace(source, schema=schema.json(), sent=sent.names)
-        plan = replace(
-            plan,
-            source=source,
-            version_place=len(sent.paths),
-            version_least=found.version,
-            counts_aside=observe is not None,
-        )
-    if events_df.isStreaming and asked is not None:
-        events_df, at = with_version(events_df, asked.path, plan.documents)
+        plan = replace(plan, source=source, version_place=len(selected), version_least=found.version)
+        events_df, at = with_version(events_df, folder, found.version)
         selected.append(at)
-        plan = replace(
-            plan,
-            columns=len(selected),
-            documents=0,
-            documents_place=len(selected) - 1,
-            documents_least=plan.documents,
-            counts_aside=observe is not None,
-        )
+    if events_df.isStreaming and source.documents:
+        plan = replace(plan, documents=0, documents_place=len(selected), documents_least=plan.documents)
+        events_df, at = with_version(events_df, source.documents, plan.documents_least)
+        selected.append(at)
+    changing = len(selected) > len(sent.paths)  # only the workers see what is set aside of a version to come
+    plan = replace(plan, columns=len(selected), counts_aside=changing and observe is not None)
     names = column_names(len(selected))
     chosen = events_df.select(*(column.alias(name) for column, name in zip(selected, names, strict=True)))
     return matched(chosen, schema, plan, found, key, memory, observe, aside)
 
 
-class AskedPath(NamedTuple):
-    """The documents that a query names."""
-
-    path: str
-    most: int
-
-
-def begin_documents(path: str, found: Facts, documents: Any, most: object) -> AskedPath | None:
-    """Refuse rules that ask about documents where there are none, before anything is done."""
-    limit = whole_number("most_documents", most, least=0)
+def facts_and_source(
+    session: SparkSession, folder: str, version: int | None, documents: Any, most_documents: object, check: bool
+) -> tuple[Facts, Source]:
+    """Look at the rules, and refuse what cannot work before anything is done: rules that ask about documents where
+    there are none, and workers that do not reach the folders.
+    """
+    found = facts(folder, version, check)
+    source, most = (
+        Source(folder, found.manifest, found.version),
+        whole_number("most_documents", most_documents, least=0),
+    )
     if documents is not None:
-        return AskedPath(check_documents(documents), limit)
-    if found.joining.rules:
+        source = replace(source, documents=folder_of(documents), most_documents=most)
+        if not os.path.isdir(source.documents):
+            raise SnapshotError(
+                f"there are no documents at {source.documents!r}: `spark.compile_documents` writes them"
+            )
+    elif found.joining.rules:
         raise OptionError(
-            f"{found.joining.rules:,} of the rules at {path!r} ask about documents seen before: say where these are, "
+            f"{found.joining.rules:,} of the rules at {folder!r} ask about documents seen before: say where these are, "
             "documents='/shared/documents'; spark.compile_documents makes them of a DataFrame"
         )
-    return None
+    for path in filter(None, (folder, source.documents)) if check else ():
+        check_once(session, path)
+    return found, source
 
 
-def plan_documents(session: SparkSession, plan: Plan, found: Facts, asked: AskedPath | None) -> Plan:
+def plan_documents(session: SparkSession, plan: Plan, found: Facts) -> Plan:
     """The plan with the documents as they are now; what rules ask of their attributes is made, if nobody did."""
-    if asked is None:
+    path, most = plan.source.documents, plan.source.most_documents
+    if not path:
         return plan
-    source = replace(plan.source, documents=asked.path, most_documents=asked.most)
-    with hold_documents(asked.path) as held:
+    with hold_documents(path) as held:
         content = held.content
         if found.joining.rules:
-            where = os.path.join(asked.path, DATA)
-            ensure_values(session, asked.path, where, content.tables, content.schema, sorted(found.joining.compared))
-            uneven = uneven_attributes(asked.path, content.tables, found.joining.even)
-            if searched_names(found.joining, uneven) is not None and content.documents > asked.most:
-                engine = open_engine(source.path, version=found.version, verify=False)
-                those = rules_asking(engine, lambda needs: searches(needs, uneven), too_many(content, asked.most))
+            where = os.path.join(path, DATA)
+            ensure_values(session, path, where, content.tables, content.schema, sorted(found.joining.compared))
+            uneven = uneven_attributes(path, content.tables, found.joining.even)
+            if searched_names(found.joining, uneven) is not None and content.documents > most:
+                engine = open_engine(plan.source.path, version=found.version, verify=False)
+                those = rules_asking(engine, lambda needs: searches(needs, uneven), too_many(content, most))
                 raise OptionError(those.sentence(set_aside=False))
-    return replace(plan, source=source, documents=content.version)
+    return replace(plan, documents=content.version)
 
 
 def check_options(
@@ -217,7 +208,7 @@ def check_options(
 
 def begin_plan(
     schema: StructType,
-    folder: str,
+    source: Source,
     found: Facts,
     output: str,
     keep: Iterable[str] | None,
@@ -226,9 +217,9 @@ def begin_plan(
     version_column: str | None,
     json: str | None = None,
 ) -> Plan:
-    """What is known before the columns that rules look at; options that make no sense are refused."""
+    """Begins the plan, without the columns that rules look at; options that make no sense are refused."""
     plan = Plan(
-        source=Source(folder, found.manifest, found.version),
+        source=source,
         kept=(),
         attributes=(),
         columns=0,
@@ -271,21 +262,16 @@ def locate_attributes(schema: StructType, found: Facts, plan: Plan) -> tuple[dic
     if plan.json is not None:
         return {plan.json: ((plan.json,),)}, plan, 0
     located = locate(schema, found.attributes, found.multi)
-    if not located.paths and not located.unusable:
-        warn_of_absence(schema, found)
-    aside = look_aside(plan.source.path, found, located.unusable)
-    return located.paths, replace(plan, source=replace(plan.source, aside=frozenset(located.unusable))), aside.rules
-
-
-def warn_of_absence(schema: StructType, found: Facts) -> None:
-    """Rules that name other columns than there are match little, and nothing else would say why."""
-    if found.attributes:
+    if found.attributes and not located.paths and not located.unusable:
+        # Rules that name other columns than there are match little, and nothing else would say why.
         log.warning(
             "none of the %d attributes that rules name (%s) is a column of the DataFrame (%s): all are absent",
             len(found.attributes),
             few(found.attributes),
             few(schema.names),
         )
+    aside = look_aside(plan.source.path, found, located.unusable)
+    return located.paths, replace(plan, source=replace(plan.source, aside=frozenset(located.unusable))), aside.rules
 
 
 def _warn_of_measuring(session: SparkSession) -> None:
@@ -369,13 +355,12 @@ def _text_column(schema: StructType, json: object) -> str:
 
 def _refuse_unknown(schema: StructType, argument: str, name: str) -> None:
     if name not in schema.names:
-        near = difflib.get_close_matches(name, schema.names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {few(schema.names)}"
-        raise EligoError(f"{argument} names {name!r}, which is not a column of the DataFrame{hint}")
+        hint = hint_of(name, schema.names, "it has")
+        raise EligoError(f"{argument} names {name!r}, which is not a column of the DataFrame; {hint}")
 
 
 def answer_schema(schema: StructType, plan: Plan) -> StructType:
-    """What comes back, as Spark is told."""
+    """Returns the schema of the answer: the kept columns, then those of `worker.answer_fields`."""
     from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
 
     rule = LongType() if plan.integers else StringType()

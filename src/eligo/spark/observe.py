@@ -23,19 +23,17 @@ import pyarrow as pa
 
 from eligo.compile.compiled import Arrays
 from eligo.errors import EventError
-from eligo.segments.rule_set import RuleSet
 from eligo.spark.arguments import check_frame
 from eligo.spark.event_columns import few, locate, sent_columns, variant_depth
-from eligo.spark.jobs import REPORT_DDL, report, reports, run_tasks
+from eligo.spark.jobs import run_partitions, run_tasks
 from eligo.spark.preflight import check_once
 from eligo.spark.published import Published, published
-from eligo.spark.update import next_version, versioned_folder
+from eligo.spark.update import versioned_folder
 from eligo.spark.value_counts import Tally, unpacked
 from eligo.store.arrays import map_arrays, write_arrays
 from eligo.store.opening import open_held
 from eligo.store.publish import Staging, publish, publishing
-from eligo.store.statistics import SCHEMA, read_statistics
-from eligo.store.tables import TableWriter
+from eligo.store.tables import STATISTICS_SCHEMA, TableWriter, read_statistics
 from eligo.store.versions import DATA, PATIENCE, Content, Part, TableFile, hold
 
 if TYPE_CHECKING:
@@ -95,44 +93,35 @@ def _paths(schema: StructType, folder: str) -> dict[str, list[Any]]:
 
 def _published(session: Any, folder: str, content: Content, staging: Staging, table: TableFile) -> Content:
     """The rules of the current version with indexes built anew."""
-    parts = _reindexed(session, folder, content, staging, table)
+    version, staged = content.version, str(staging.folder)
+    parts = run_tasks(session, len(content.parts), lambda i: reindex(folder, version, staged, table, i), Part)
     files = [table.file, *(part.segment.file for part in parts)]
     dead = _dead(Path(folder), content, parts, staging)
     files += [dead.file] if dead is not None else []
-
-    def make(version: int, parent: Content | None) -> Content:
-        assert parent is not None
-        shards = len(parent.shards)
-        return next_version(
-            parent,
-            shards=tuple(parts[:shards]),
-            deltas=tuple(parts[shards:]),
-            dead=dead,
-            statistics=table,
-            rejects=(),
-            rejected=0,
-        )
-
-    return publish(staging, files, make, expect_parent=content.version)
+    shards = len(content.shards)
+    learned = msgspec.structs.replace(
+        content,
+        shards=tuple(parts[:shards]),
+        deltas=tuple(parts[shards:]),
+        dead=dead,
+        statistics=table,
+        rejects=(),
+        rejected=0,
+    )
+    return publish(staging, files, learned, expect_parent=content.version)
 
 
 def _counted(chosen: DataFrame, names: list[str], folder: str) -> TableFile:
     """One pass over the events; the table of what they hold."""
-
-    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return count_partition(names, batches)
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return write_tallies(folder, batches)
-
-    tallies = chosen.mapInArrow(count, _TALLY_DDL)
+    tallies = chosen.mapInArrow(lambda batches: count_partition(names, batches), _TALLY_DDL)
     # A tally has up to some thousand values, there is one for each attribute and partition, and one task writes.
     by_attribute = tallies.repartition("attribute").sortWithinPartitions("attribute")
     merged = by_attribute.mapInArrow(merge_tallies, _TALLY_DDL)
-    lines = reports(merged.repartition(1).sortWithinPartitions("attribute").mapInArrow(write, REPORT_DDL))
-    if not lines:  # Spark knew that there are no rows
+    whole = merged.repartition(1).sortWithinPartitions("attribute")
+    written = run_partitions(whole, lambda batches: write_tallies(folder, batches), TableFile)
+    if not written:  # Spark knew that there are no rows
         raise _no_events()
-    return msgspec.json.decode(lines[0], type=TableFile)
+    return written[0]
 
 
 def _no_events() -> EventError:
@@ -175,15 +164,15 @@ def merge_tallies(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     yield from _packed(_merged(batches))
 
 
-def write_tallies(folder: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def write_tallies(folder: str, batches: Iterator[pa.RecordBatch]) -> TableFile:
     """In a worker: all tallies, sorted by attribute, to one table."""
-    writer = TableWriter(folder, "statistics", SCHEMA)
+    writer = TableWriter(folder, "statistics", STATISTICS_SCHEMA)
     try:
         for attribute, whole in _merged(batches):
             if not attribute and not whole.present:
                 raise _no_events()
             writer.write(_table(attribute, whole))
-        yield from report(msgspec.json.encode(writer.close()).decode())
+        return writer.close()
     except BaseException:
         writer.abort()
         raise
@@ -197,24 +186,17 @@ def _table(attribute: str, tally: Tally) -> pa.Table:
     what, kinds, values, counts = zip(*found, strict=True)
     texts = ["" if not kind else msgspec.json.encode(value).decode() for kind, value in zip(kinds, values, strict=True)]
     columns = ([attribute] * len(found), what, kinds, texts, counts)
-    return pa.table([pa.array(list(column)) for column in columns], schema=SCHEMA)
+    return pa.table([pa.array(list(column)) for column in columns], schema=STATISTICS_SCHEMA)
 
 
-def _reindexed(session: Any, folder: str, content: Content, staging: Staging, table: TableFile) -> list[Part]:
-    version, staged = content.version, str(staging.folder)
-    lines = run_tasks(session, len(content.parts), lambda i: reindex(folder, version, staged, table, i))
-    return [msgspec.json.decode(line, type=Part) for line in lines]
-
-
-def reindex(path: str, version: int, folder: str, table: TableFile, number: int) -> str:
+def reindex(path: str, version: int, folder: str, table: TableFile, number: int) -> Part:
     """In a worker: one segment with its index and labels built anew."""
     opened = open_held(path, version, patience=PATIENCE)
-    rules, part = opened.engine.rules, opened.content.parts[number]
-    assert isinstance(rules, RuleSet)
-    statistics = read_statistics(Path(folder) / table.file, table, rules.recipe.attributes, rules.recipe.strings)
+    rules, part = opened.rules, opened.content.parts[number]
+    statistics = read_statistics(Path(folder), table, rules.recipe.attributes, rules.recipe.strings)
     better = replace(rules.recipe, sample=statistics).reindexed(rules.segments[number])
     written = write_arrays(Path(folder), "segment", better.arrays())
-    return msgspec.json.encode(msgspec.structs.replace(part, segment=written)).decode()
+    return msgspec.structs.replace(part, segment=written)
 
 
 def _dead(directory: Path, content: Content, parts: list[Part], staging: Staging) -> Any:
@@ -227,4 +209,4 @@ def _dead(directory: Path, content: Content, parts: list[Part], staging: Staging
         for before, after in zip(content.parts, parts, strict=True)
         if before.segment.file in old
     }
-    return staging.write_arrays("dead", renamed)
+    return write_arrays(staging.folder, "dead", renamed)

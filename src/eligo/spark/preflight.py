@@ -7,7 +7,6 @@ is missing. It is one task a slot, which also tells how many slots there are.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -37,7 +36,7 @@ def check_workers(session: SparkSession, path: str, *, writing: Path | None = No
         (writing / f"driver-{nonce}").write_text(nonce)
     probe = _probe(path, str(writing) if writing is not None else "", nonce)
     try:
-        found = [json.loads(line) for line in reports(session.range(0, 4096).mapInArrow(probe, REPORT_DDL))]
+        found = reports(session.range(0, 4096).mapInArrow(probe, REPORT_DDL), dict[str, Any])
     except Exception as error:  # Spark's own, or that of py4j where not even a worker was there
         raise _unusable(error) from error
     for worker in found:

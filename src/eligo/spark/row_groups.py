@@ -23,9 +23,8 @@ import pyarrow.compute as pc
 
 from eligo.arrow import arrow_of
 from eligo.errors import EventError
+from eligo.spark.arrow_types import BARE, bare, is_variant, variant_type
 from eligo.spark.event_columns import Path, column_names
-from eligo.spark.objects import BARE, bare
-from eligo.spark.variant import is_variant, variant_type
 
 _BATCH: Final = 16_384  # rows read and matched at a time
 # Rows of a task. Fewer would make the rows that are read in vain more: those before a task that begins in the middle of

@@ -45,7 +45,7 @@ def rule_columns(frame: DataFrame, more: tuple[str, ...] = ()) -> tuple[DataFram
 def _checked(frame: DataFrame, name: str, kind: DataType) -> Column:
     """The column in the one type that workers know, or why not."""
     from pyspark.sql import types
-    from pyspark.sql.functions import array, col, to_json, when
+    from pyspark.sql.functions import array, col, regexp_replace, to_json, when
 
     column = col(f"`{name}`")
     text = (types.StringType, types.CharType, types.VarcharType)
@@ -62,7 +62,8 @@ def _checked(frame: DataFrame, name: str, kind: DataType) -> Column:
         raise _wrong(name, kind, "a weight is a number: cast it to double")
     if name == "tags":
         if isinstance(kind, text):
-            return when(column.isNotNull(), to_json(array(column.cast("string"))))
+            # As a string of JSON: that of an array of it, without the brackets.
+            return when(column.isNotNull(), regexp_replace(to_json(array(column.cast("string"))), r"^\[|\]$", ""))
         if isinstance(kind, types.ArrayType) and isinstance(kind.elementType, text):
             return to_json(column)
         raise _wrong(name, kind, "tags are an array of strings, or one string")

@@ -22,7 +22,6 @@ from eligo.compile.naming import Mask, rules_naming
 from eligo.engine import Engine
 from eligo.segments.joining import Needs, rows_asking
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.rules import Rules
 
 _EXAMPLES: Final = 5
 
@@ -59,15 +58,19 @@ def set_aside(engine: Engine, reasons: Mapping[str, str]) -> SetAside:
     count = rules.count
     if not reasons:
         return SetAside(of=count)
+    names = frozenset(reasons)
     if isinstance(rules, RuleSet):
-        found, examples = _mask_segments(rules, frozenset(reasons))
-    else:
-        found, examples = _remove_living(rules, frozenset(reasons))
+        found, examples = _leave_out(rules, lambda segment: rows_looking(rules, segment, names))
+    else:  # rules that change in place have no masks; of a copy in memory they are removed
+        with rules.lock:
+            marked = rules.rules_naming(names, mentioned=False)
+            found, examples = len(marked), [rules.rule_at(place).id for place in marked[:_EXAMPLES]]
+            rules.remove_many(marked)
     return SetAside(found, count, tuple(examples), dict(reasons)) if found else SetAside(of=count)
 
 
 def set_aside_joins(engine: Engine, why: str) -> SetAside:
-    """The same of all rules that ask about documents."""
+    """Leaves all rules that ask about documents out of the answers. `why` completes the sentence "they …"."""
     rules = engine.rules
     assert isinstance(rules, RuleSet)
     count = rules.count
@@ -83,10 +86,6 @@ def rules_asking(engine: Engine, wanted: Callable[[Needs], bool], why: str) -> S
     for segment, alive in zip(rules.segments, rules.alive, strict=True):
         total += _counted(segment, alive, rows_asking(segment.table, wanted), examples)
     return SetAside(total, rules.count, tuple(examples), why=why)
-
-
-def _mask_segments(rules: RuleSet, names: frozenset[str]) -> tuple[int, list[Any]]:
-    return _leave_out(rules, lambda segment: rows_looking(rules, segment, names))
 
 
 def rows_looking(rules: RuleSet, segment: Any, names: frozenset[str]) -> Mask:
@@ -109,21 +108,12 @@ def _leave_out(rules: RuleSet, chosen: Callable[[Any], Mask]) -> tuple[int, list
 
 
 def _counted(segment: Any, alive: U8, marks: Mask, examples: list[Any]) -> int:
-    """Keeps the living rows of some; how many these are."""
+    """Unmarks dead rows. Returns how many stay marked, and adds the ids of the first ones to the examples."""
     if len(alive):
         marks &= alive.astype(np.bool_)
     rows = np.nonzero(marks)[0]
     examples += [segment.table.id(int(row)) for row in rows[: _EXAMPLES - len(examples)]]
     return len(rows)
-
-
-def _remove_living(rules: Rules, names: frozenset[str]) -> tuple[int, list[Any]]:
-    """Rules that change in place have no masks; of a copy in memory they are removed."""
-    with rules.lock:
-        marked = rules.rules_naming(names, mentioned=False)
-        examples = [rules.rule_at(place).id for place in marked[:_EXAMPLES]]
-        rules.remove_many(marked)
-    return len(marked), examples
 
 
 def ids_naming(engine: Engine, names: frozenset[str]) -> list[Any]:

@@ -27,10 +27,10 @@ from eligo.arguments import local_path, shown
 from eligo.errors import EventError, OptionError, SnapshotError
 from eligo.segments.joining import Joining
 from eligo.spark.arguments import check_session
+from eligo.spark.arrow_types import is_variant
 from eligo.spark.event_columns import Located, Path, column_names, locate, sent_columns
 from eligo.spark.preflight import folder_of
 from eligo.spark.row_groups import inner
-from eligo.spark.variant import is_variant
 from eligo.spark.worker import Plan, answers
 from eligo.spark.worker_cache import Source, manifest_hash, opened
 from eligo.store.versions import hold, is_versioned
@@ -149,17 +149,12 @@ def _matched(text: Any, events: pa.RecordBatch, function: str, json: str | None)
 
 @lru_cache(maxsize=64)
 def _planned(source: Source, integers: bool, kind: pa.Schema, json: str | None) -> tuple[Plan, tuple[Path, ...]]:
-    """How the rules are matched with structs of this type, or with texts, and where the columns of the plan are."""
-    if source.version:
-        with hold(source.path, source.version) as held:
-            content = held.content
-        refuse_joins(content.joining)
-        attributes, multi = content.asked, content.listable
+    """Plans how structs of this type, or texts, are matched. Returns the plan, and the path of each of its columns."""
+    rules, schema = opened(source, source.version, integers), _spark_schema(kind)
+    if json is None:
+        located = locate(schema, sorted(rules.asked), rules.listable)
     else:
-        rules = opened(source, 0, integers).engine.rules
-        attributes, multi = tuple(rules.view.attributes()), rules.multi
-    schema = _spark_schema(kind)
-    located = locate(schema, attributes, multi) if json is None else Located({json: ((json,),)}, {})
+        located = Located({json: ((json,),)}, {})
     sent = sent_columns(schema, (), located.paths)
     plan = Plan(
         source=replace(source, aside=frozenset(located.unusable)),
@@ -214,6 +209,7 @@ def _source(folder: str, version: int | None) -> tuple[Source, bool]:
     if is_versioned(folder):
         with hold(folder, version) as held:
             content = held.content
+            refuse_joins(content.joining)
             return Source(folder, content.job, content.version), content.id_type == "int"
     manifest = manifest_hash(folder)
     if version is not None:

@@ -23,14 +23,12 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, SelectedColumn
 from eligo.arguments import shown
 from eligo.errors import OptionError
 from eligo.spark import worker
+from eligo.spark.arrow_types import BARE, arrow_type, is_variant
 from eligo.spark.event_columns import Path, column_names, is_bare, quoted, sent_columns, type_at
 from eligo.spark.match import VERSION, answer_schema, begin_plan, locate_attributes
-from eligo.spark.objects import BARE
-from eligo.spark.parquet_columns import arrow_type
 from eligo.spark.sql import TABLE, place_of, refuse_joins
-from eligo.spark.variant import is_variant
 from eligo.spark.worker import Plan
-from eligo.spark.worker_cache import facts
+from eligo.spark.worker_cache import Source, facts
 
 _ROWS: Final = 4096  # matched at a time
 _USE: Final = f"{TABLE}(TABLE(events), '/shared/rules')"
@@ -70,7 +68,7 @@ class MatchRows:
         refuse_joins(found.joining)
         plan = begin_plan(
             schema,
-            folder,
+            Source(folder, found.manifest, found.version),
             found,
             _value(output, "output", "exploded"),
             _names(keep, "keep"),

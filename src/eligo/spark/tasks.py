@@ -4,7 +4,7 @@
     merge_units     the strings of all pieces    ──▶  one dictionary, and for each unit its numbers in it
     build_shard     its share of all pieces      ──▶  a segment: arrays, index, labels
 
-Every task writes files named by their content into the job's folder and returns one line that names them. A task that
+Every task writes files named by their content into the job's folder and returns what names them. A task that
 runs twice, because a worker died or was slow, makes the same files again; what nobody names is swept away.
 
 Rules of a unit are numbered by their row in its table of texts; the driver knows how many rules stand in the units
@@ -42,13 +42,9 @@ from eligo.reading import NOTHING, check_id, normal_form, owner_of, read_rule, t
 from eligo.segments.joining import Joining, joining_of
 from eligo.segments.pending import BulkPending, Pending
 from eligo.segments.pieces import join_pieces, make_piece, restore_piece
-from eligo.segments.rule_table import RuleTable
 from eligo.segments.segment import Recipe, Segment
-from eligo.spark.jobs import report
-from eligo.spark.memory import give_back
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
-from eligo.store.statistics import read_statistics
-from eligo.store.tables import REJECTS_SCHEMA, ROW_BITS, RULES_SCHEMA, TableWriter, locator_text
+from eligo.store.tables import REJECTS_SCHEMA, ROW_BITS, RULES_SCHEMA, TableWriter, locator_text, read_statistics
 from eligo.store.versions import Part, TableFile
 
 if TYPE_CHECKING:
@@ -87,7 +83,7 @@ class Settings:
         return lambda normal: evaluator.check(normal, **settings)
 
     def doubtful(self, found: ReadRules) -> NDArray[np.bool_]:
-        """Of each rule, whether `check` has to be asked."""
+        """Marks the rules that may be more than the evaluator takes: `check` has to decide."""
         evaluator = choose_evaluator(self.evaluator)
         return evaluator.doubtful(found.compiled, found.leaves, **evaluator.settings(self.limits, self.options))
 
@@ -127,13 +123,10 @@ class Job(msgspec.Struct, frozen=True):
 
     units: tuple[Unit, ...]
     attributes: tuple[str, ...]
-    merged: Merged | None = None
     statistics: tuple[str, TableFile] | None = None  # folder and file of what was learned of events
 
 
-def read_unit(
-    settings: Settings, folder: str, id_type: str, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def read_unit(settings: Settings, folder: str, id_type: str, batches: Iterator[pa.RecordBatch]) -> Unit:
     """Read the rows of one partition: columns id, expression, weight, tags (as JSON), owner, sorted by id."""
     from pyspark import TaskContext
 
@@ -143,13 +136,10 @@ def read_unit(
     try:
         for batch in batches:
             reader.read(batch)
-        yield from report(msgspec.json.encode(reader.finish()).decode())
+        return reader.finish()
     except BaseException:
         reader.abort()
         raise
-    finally:
-        del reader
-        give_back()
 
 
 class _UnitReader:
@@ -166,10 +156,7 @@ class _UnitReader:
         self.rows: list[tuple[Any, ...]] = []
         self.schema = RULES_SCHEMA(id_type)
         self.texts = TableWriter(folder, "rules", self.schema)
-        self.bad: list[tuple[Any, ...]] = []
-        self.rejects = TableWriter(folder, "rejects", REJECTS_SCHEMA)
-        self.rejected = 0
-        self.examples: list[tuple[str, str]] = []
+        self.rejects = RejectTable(folder)
         self.last: object = None  # the id taken last: equal ids are neighbours
 
     def read(self, batch: pa.RecordBatch) -> None:
@@ -232,7 +219,7 @@ class _UnitReader:
         try:
             self._take(*row)
         except EligoError as error:
-            self._reject(row[0], row[1], error)
+            self.rejects.add(row[0], row[1], str(error), getattr(error, "position", -1))
             return False
         return True
 
@@ -254,15 +241,6 @@ class _UnitReader:
         self.taken += 1
         self.last = rule
 
-    def _reject(self, rule: object, expression: object, error: EligoError) -> None:
-        self.rejected += 1
-        if len(self.examples) < 3:
-            self.examples.append((str(rule), str(error)))
-        written = None if expression is None else str(expression)
-        self.bad.append((None if rule is None else str(rule), str(error), getattr(error, "position", -1), written))
-        if len(self.bad) >= _WRITTEN:
-            self._write_rejects()
-
     def _write(self) -> None:
         if self.rows:
             self.texts.write(rows_as(self.rows, self.schema))
@@ -274,39 +252,61 @@ class _UnitReader:
 
         return TextReader(self.settings.limits, self.settings.absent, self.settings.multi)
 
-    def _write_rejects(self) -> None:
-        self.rejects.write(rows_as(self.bad, REJECTS_SCHEMA))
-        self.bad = []
-
     def finish(self) -> Unit:
         """Write what was read."""
         self._write()
-        texts = self.texts.close()
-        rejects = None
-        if self.rejected:
-            self._write_rejects()
-            rejects = self.rejects.close()
-        else:
-            self.rejects.abort()
+        texts, rejects = self.texts.close(), self.rejects.close()
         piece = make_piece(self.pending, self.attributes, self.strings)
         offsets, data = locator_text(np.full(len(piece), self.unit, np.int64), piece.table.sequence)
         piece = replace(piece, table=replace(piece.table, text_offsets=offsets, text_data=data))
         return Unit(
             unit=self.unit,
             rules=len(piece),
-            rejected=self.rejected,
+            rejected=self.rejects.count,
             piece=write_arrays(self.folder, "piece", piece.arrays()),
             texts=texts,
             rejects=rejects,
             attributes=piece.attributes,
             buckets=tuple(np.diff(piece.bucket_offsets).tolist()),
-            examples=tuple(self.examples),
+            examples=tuple(self.rejects.examples),
             seconds=time.perf_counter() - self.started,
         )
 
     def abort(self) -> None:
         self.texts.abort()
         self.rejects.abort()
+
+
+class RejectTable:
+    """Collects rules or changes that are refused, and writes them to a table."""
+
+    def __init__(self, folder: Path) -> None:
+        self.count = 0
+        self.examples: list[tuple[str, str]] = []  # the first of them: id and message
+        self._rows: list[tuple[Any, ...]] = []
+        self._writer = TableWriter(folder, "rejects", REJECTS_SCHEMA)
+
+    def add(self, rule: object, expression: object, message: str, position: int) -> None:
+        self.count += 1
+        if len(self.examples) < 3:
+            self.examples.append((str(rule), message))
+        written = None if expression is None else str(expression)
+        self._rows.append((None if rule is None else str(rule), message, position, written))
+        if len(self._rows) >= _WRITTEN:
+            self._write()
+
+    def _write(self) -> None:
+        if self._rows:
+            self._writer.write(rows_as(self._rows, REJECTS_SCHEMA))
+        self._rows = []
+
+    def close(self) -> TableFile | None:
+        """The table; none if nothing was refused."""
+        self._write()
+        return self._writer.close_if_any()
+
+    def abort(self) -> None:
+        self._writer.abort()
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
@@ -350,7 +350,7 @@ def _readable(column: pa.Array) -> list[Any]:
 
 
 def tags_in(text: str | None) -> Any:
-    """The tags that rows bring as JSON."""
+    """The tags that rows bring as JSON: a list, or a string with `;` between them."""
     return () if text is None else msgspec.json.decode(text)
 
 
@@ -365,7 +365,7 @@ def no_deliveries(leaf: Quantified) -> EligoError | None:
     )
 
 
-def containing_of(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def containing_of(settings: Settings, batches: Iterator[pa.RecordBatch]) -> list[str]:
     """The attributes that good rules of a partition use with `contains`; bad rules are reported by who reads them."""
     found: set[str] = set()
     for batch in batches:
@@ -374,7 +374,7 @@ def containing_of(settings: Settings, batches: Iterator[pa.RecordBatch]) -> Iter
                 found |= NOTHING if isinstance(text, bytes) else read_rule(text, settings.limits, no_deliveries)[2]
             except EligoError:
                 continue
-    yield from report(msgspec.json.encode(sorted(found)).decode())
+    return sorted(found)
 
 
 def _with_others(settings: Settings, batch: pa.RecordBatch, known: set[str]) -> Iterator[Any]:
@@ -406,31 +406,29 @@ def read_job(path: str) -> Job:
     return msgspec.json.decode(Path(path).read_bytes(), type=Job)
 
 
-def merge_units(job_path: str) -> str:
+def merge_units(job_path: str) -> Merged:
     """One dictionary of all units' strings."""
     folder, job = Path(job_path).parent, read_job(job_path)
     pieces = [restore_piece(map_arrays(folder, unit.piece, verify=True)) for unit in job.units]
     data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
     by_unit: Arrays = {str(unit.unit): mine for unit, mine in zip(job.units, numbers, strict=True)}
-    merged = Merged(
+    return Merged(
         strings=write_arrays(folder, "strings", {"data": data, "offsets": offsets, "slots": slots}),
         numbers=write_arrays(folder, "numbers", by_unit),
     )
-    return msgspec.json.encode(merged).decode()
 
 
-def build_shard(settings: Settings, job_path: str, first: float, stop: float) -> str:
-    """A segment of the rules from position `first` to below `stop` (compile/signature.py)."""
+def build_shard(settings: Settings, job_path: str, merged: Merged, first: float, stop: float) -> list[Built]:
+    """A segment of the rules from position `first` to below `stop` (compile/signature.py); none if there are none."""
     folder, job = Path(job_path).parent, read_job(job_path)
-    assert job.merged is not None
-    strings = map_arrays(folder, job.merged.strings, verify=True)
-    numbers = map_arrays(folder, job.merged.numbers, verify=True)
+    strings = map_arrays(folder, merged.strings, verify=True)
+    numbers = map_arrays(folder, merged.numbers, verify=True)
     recipe = settings.recipe(
         Attributes(job.attributes), Strings((strings["data"], strings["offsets"], strings["slots"]))
     )
     if job.statistics is not None:
         where, table = job.statistics
-        recipe.sample = read_statistics(Path(where) / table.file, table, recipe.attributes, recipe.strings)
+        recipe.sample = read_statistics(Path(where), table, recipe.attributes, recipe.strings)
     pieces = []
     before = 0
     for unit in job.units:
@@ -439,30 +437,25 @@ def build_shard(settings: Settings, job_path: str, first: float, stop: float) ->
         pieces.append((piece, numbers[str(unit.unit)]))
         before += unit.rules
     segment = join_pieces(pieces, recipe, first, stop)
-    if segment is None:
-        return ""
-    written = write_arrays(folder, "segment", segment.arrays())
-    part = Part(
-        segment=written,
+    return [] if segment is None else [built(folder, segment, recipe, (first, stop))]
+
+
+def built(folder: Path, segment: Segment, recipe: Recipe, positions: tuple[float, float]) -> Built:
+    """Write a segment as the shard between two positions."""
+    part = msgspec.structs.replace(part_of(folder, segment), positions=positions)
+    return Built(part, attribute_counts(segment.whole(), recipe.attributes.names), joining_of(segment.table))
+
+
+def part_of(folder: Path, segment: Segment) -> Part:
+    """Write a segment without dead rows whose texts are locators."""
+    locators = np.ascontiguousarray(segment.table.text_data).view("<i8")
+    return Part(
+        segment=write_arrays(folder, "segment", segment.arrays()),
         rules=len(segment),
         dead=0,
         conjunctions=int(segment.facts.counts[0]),
-        units=units_of(segment.table),
-        positions=(first, stop),
+        units=tuple(np.unique(locators >> ROW_BITS).tolist()),
     )
-    return built(part, segment, recipe)
-
-
-def built(part: Part, segment: Segment, recipe: Recipe) -> str:
-    """What a task says of the shard that it made."""
-    naming = attribute_counts(segment.whole(), recipe.attributes.names)
-    return msgspec.json.encode(Built(part, naming, joining_of(segment.table))).decode()
-
-
-def units_of(table: RuleTable) -> tuple[int, ...]:
-    """The units where the texts of a table's rules are."""
-    locators = np.ascontiguousarray(table.text_data).view("<i8")
-    return tuple(np.unique(locators >> ROW_BITS).tolist())
 
 
 def rows_as(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

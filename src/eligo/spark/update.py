@@ -12,8 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -21,13 +20,13 @@ import msgspec
 
 from eligo.arguments import flag, one_of
 from eligo.compile.signature import BUCKETS
-from eligo.errors import RuleSyntaxError, RuleTypeError, SnapshotError
+from eligo.errors import RuleTypeError, SnapshotError
 from eligo.spark import changes, compact
 from eligo.spark.arguments import check_frame, check_session
 from eligo.spark.changes import Changed
-from eligo.spark.compact import Renumbering
-from eligo.spark.compile import shards_of
-from eligo.spark.jobs import REPORT_DDL, reports, run_tasks
+from eligo.spark.compact import Renumbering, Used
+from eligo.spark.compile import built_shards, report_rejects
+from eligo.spark.jobs import run_partitions, run_tasks
 from eligo.spark.preflight import check_once, folder_of
 from eligo.spark.published import Published, published
 from eligo.spark.rule_columns import rule_columns
@@ -36,7 +35,6 @@ from eligo.store.snapshot import MANIFEST
 from eligo.store.versions import Content, Part, current_version, hold
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger("eligo.spark")
@@ -72,11 +70,12 @@ def update_rules(
     rows, id_type = rule_columns(changes_df, ("change",))
     session = changes_df.sparkSession
     check_once(session, folder, writing=True)
-
-    def change(version: int, staged: str) -> Changed | None:
-        return _applied(rows, folder, version, staged)
-
-    content = publish_changes(folder, change, id_type=id_type, strict=on_error == "raise")
+    content = publish_changes(
+        folder,
+        lambda version, staged: _applied(rows, folder, version, staged),
+        id_type=id_type,
+        strict=on_error == "raise",
+    )
     done = published(folder, content, time.perf_counter() - started)
     log.info("version %d: %d rules, %d deltas, %.1f s", done.version, done.rules, done.deltas, done.seconds)
     if compact or (compact is None and is_due(content)):
@@ -105,12 +104,8 @@ def publish_changes(
         if changed is None:
             return parent
         if changed.rejected:
-            rule, message = changed.examples[0]
-            words = f"{changed.rejected:,} of {changed.given:,} changes were rejected, among them {rule!r}: {message}"
-            if strict:
-                raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
-            log.warning("%s; all of them: Published.rejects(session)", words)
-        return publish(staging, changed.files, _maker(changed), expect_parent=parent.version)
+            report_rejects("changes", changed.rejected, changed.given, changed.examples[0], strict)
+        return publish(staging, changed.files, _content(parent, changed), expect_parent=parent.version)
 
 
 def versioned_folder(path: str | os.PathLike[str]) -> str:
@@ -129,51 +124,35 @@ _PLURAL: Final = {"int": "integers", "str": "strings", "": "of any kind"}
 
 
 def _applied(rows: DataFrame, folder: str, version: int, staging: str) -> Changed | None:
-    """What the changes made; None if there were none."""
-
-    def apply(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return changes.apply_changes(folder, version, staging, batches)
-
+    """Applies the changes in one task. Returns None if there are none."""
     ordered = rows.repartition(1).sortWithinPartitions("id")
-    lines = reports(ordered.mapInArrow(apply, REPORT_DDL))  # none if Spark knows that there are no rows
-    changed = msgspec.json.decode(lines[0], type=Changed) if lines else None
-    return changed if changed is not None and changed.given else None
+    made = run_partitions(ordered, lambda batches: changes.apply_changes(folder, version, staging, batches), Changed)
+    return made[0] if made and made[0].given else None
 
 
-def _maker(changed: Changed) -> Callable[[int, Content | None], Content]:
-    def make(version: int, parent: Content | None) -> Content:
-        assert parent is not None
-        parts = (*changed.shards, *changed.deltas)
-        texts = dict(parent.texts)
-        if changed.texts is not None:
-            texts[parent.next_unit] = changed.texts
-        return next_version(
-            parent,
-            id_type=changed.id_type,
-            rules=changed.rules,
-            next_sequence=changed.next_sequence,
-            next_unit=parent.next_unit + 1,
-            multi=changed.multi,
-            attributes=changed.attributes,
-            naming=changed.naming,
-            joining=changed.joining,
-            strings=changed.strings or parent.strings,
-            shards=changed.shards,
-            deltas=changed.deltas,
-            dead=changed.dead,
-            texts=_used(texts, parts),
-            rejects=() if changed.rejects is None else (changed.rejects,),
-            rejected=changed.rejected,
-        )
-
-    return make
-
-
-def next_version(parent: Content, **fields: Any) -> Content:
-    from eligo import __version__
-
-    made = datetime.now(UTC).isoformat(timespec="seconds")
-    return msgspec.structs.replace(parent, eligo=__version__, made=made, **fields)
+def _content(parent: Content, changed: Changed) -> Content:
+    """The version that the changes make of its parent."""
+    texts = dict(parent.texts)
+    if changed.texts is not None:
+        texts[parent.next_unit] = changed.texts
+    return msgspec.structs.replace(
+        parent,
+        id_type=changed.id_type,
+        rules=changed.rules,
+        next_sequence=changed.next_sequence,
+        next_unit=parent.next_unit + 1,
+        multi=changed.multi,
+        attributes=changed.attributes,
+        naming=changed.naming,
+        joining=changed.joining,
+        strings=changed.strings or parent.strings,
+        shards=changed.shards,
+        deltas=changed.deltas,
+        dead=changed.dead,
+        texts=_used(texts, (*changed.shards, *changed.deltas)),
+        rejects=() if changed.rejects is None else (changed.rejects,),
+        rejected=changed.rejected,
+    )
 
 
 def _used(texts: dict[int, Any], parts: Sequence[Part]) -> dict[int, Any]:
@@ -202,43 +181,39 @@ def compact_rules(path: str | os.PathLike[str], session: SparkSession) -> Publis
         version = parent.version
         check_once(session, folder, writing=True)
         ranges, parts = shards_anew(parent), len(parent.parts)
-        used = run_tasks(session, parts, lambda part: compact.used(folder, version, staged, part))
-        (line,) = run_tasks(session, 1, lambda _: compact.renumber(folder, version, staged, used))
-        tables = msgspec.json.decode(line, type=Renumbering)
-        lines = run_tasks(session, len(ranges), lambda i: compact.compact(folder, version, staged, *ranges[i]))
-        shards, naming, joining = shards_of(lines)
+        used = run_tasks(session, parts, lambda part: compact.used(folder, version, staged, part), Used)
+        (tables,) = run_tasks(session, 1, lambda _: compact.renumber(folder, version, staged, used), Renumbering)
+        shards, naming, joining = built_shards(
+            session, ranges, lambda first, stop: compact.compact(folder, version, staged, first, stop)
+        )
         if sum(part.rules for part in shards) != parent.rules:
             raise SnapshotError(
                 f"{folder}: version {version} has {parent.rules:,} rules, and its shards made anew "
                 f"{sum(part.rules for part in shards):,}; nothing was published. compile_rules makes them from texts"
             )
-
-        def make(version: int, parent: Content | None) -> Content:
-            assert parent is not None
-            return next_version(
-                parent,
-                lineage=staging.job,
-                attributes=tables.attributes,
-                naming=naming,
-                joining=joining,
-                strings=tables.strings,
-                shards=tuple(shards),
-                deltas=(),
-                dead=None,
-                texts=_used(parent.texts, shards),
-                rejects=(),
-                rejected=0,
-            )
-
+        content = msgspec.structs.replace(
+            parent,
+            lineage=staging.job,
+            attributes=tables.attributes,
+            naming=naming,
+            joining=joining,
+            strings=tables.strings,
+            shards=tuple(shards),
+            deltas=(),
+            dead=None,
+            texts=_used(parent.texts, shards),
+            rejects=(),
+            rejected=0,
+        )
         files = [tables.strings.file, *(part.segment.file for part in shards)]
-        content = publish(staging, files, make, expect_parent=parent.version)
+        content = publish(staging, files, content, expect_parent=parent.version)
     done = published(folder, content, time.perf_counter() - started)
     log.info("version %d: %d shards made anew, %.1f s", done.version, done.shards, done.seconds)
     return done
 
 
 def shards_anew(content: Content) -> list[tuple[float, float]]:
-    """Where the shards are to lie: where they are, and one that has grown beyond what was wanted in several parts."""
+    """Returns the positions of the new shards: those of the old ones, where one that has grown too large is cut."""
     places, most = content.shard_positions(), content.shard_bytes
     if not most and places:  # their number was given
         return places

@@ -14,6 +14,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -82,7 +83,7 @@ class Tally:
         """What, kind, value and count: how many had the attribute, frequent values, and points that share the rest."""
         yield "present", "", "", float(self.present)
         frequent = dict(self.counts.most_common(FREQUENT))
-        for (kind, value), count in sorted(frequent.items(), key=_place):
+        for (kind, value), count in sorted(frequent.items(), key=itemgetter(0)):
             yield "value", kind, value, float(count)
         others = {key: float(count) for key, count in self.counts.items() if key not in frequent}
         # Each drawn value stands for its share of what was dropped.
@@ -95,7 +96,7 @@ class Tally:
         return {
             "present": self.present,
             "dropped": self.dropped,
-            "counts": [[kind, value, count] for (kind, value), count in sorted(self.counts.items(), key=_place)],
+            "counts": [[kind, value, count] for (kind, value), count in sorted(self.counts.items(), key=itemgetter(0))],
             "sample": [[chance, kind, value] for chance, (kind, value) in self.sample],
         }
 
@@ -113,7 +114,7 @@ def unpacked(found: dict[str, Any], seed: int = 0) -> Tally:
 def _points(others: dict[Key, float]) -> Iterator[tuple[str, str, Any, float]]:
     """Quantiles of the values that are not frequent, by kind, each with its share."""
     by_kind: dict[str, list[tuple[Any, float]]] = {}
-    for (kind, value), count in sorted(others.items(), key=_place):
+    for (kind, value), count in sorted(others.items(), key=itemgetter(0)):
         by_kind.setdefault(kind, []).append((value, count))
     for kind, values in by_kind.items():
         if len(values) <= POINTS:
@@ -123,10 +124,6 @@ def _points(others: dict[Key, float]) -> Iterator[tuple[str, str, Any, float]]:
         share = float(ends[-1]) / POINTS
         for at in np.searchsorted(ends, (np.arange(POINTS) + 0.5) * share):
             yield "quantile", kind, values[int(at)][0], share
-
-
-def _place(item: tuple[Key, float]) -> tuple[str, Any]:
-    return item[0]
 
 
 def _plain(column: pa.Array) -> tuple[str, pa.Array]:

@@ -27,7 +27,7 @@ from eligo.compile.compiled import F64, I64, U8
 from eligo.compile.decimals import scaled_entries
 from eligo.compile.unusable import UnusableValuesError
 from eligo.language.decimals import number_of
-from eligo.spark.objects import BARE
+from eligo.spark.arrow_types import BARE
 from eligo.spark.variant_kernels import (
     ARRAY,
     BOOLEAN,
@@ -49,18 +49,6 @@ from eligo.spark.variant_kernels import (
 )
 
 Masks = NDArray[np.bool_]
-
-
-def variant_type() -> pa.DataType:
-    """What Spark makes of a Variant in Arrow."""
-    metadata = pa.field("metadata", pa.binary(), False, metadata={"variant": "true"})
-    return pa.struct([pa.field("value", pa.binary(), False), metadata])
-
-
-def is_variant(kind: pa.DataType) -> bool:
-    if not pa.types.is_struct(kind) or {field.name for field in kind} != {"value", "metadata"}:
-        return False
-    return (kind.field("metadata").metadata or {}).get(b"variant") == b"true"
 
 
 def attribute_column(name: str, column: pa.Array, keys: Sequence[str], several: bool) -> pa.Array:

@@ -36,11 +36,11 @@ from eligo.errors import SnapshotError
 from eligo.segments.batch_rejects import without
 from eligo.segments.encoding import Events
 from eligo.segments.pace import Found, Pace
+from eligo.spark.arrow_types import bare
 from eligo.spark.batch_limits import by_event, bytes_by_row, cuts
 from eligo.spark.current import admit
 from eligo.spark.event_columns import column_names
 from eligo.spark.memory import give_back, keep_little
-from eligo.spark.objects import bare
 from eligo.spark.partial_events import ROW, Names, found_in, found_in_texts
 from eligo.spark.row_groups import Files
 from eligo.spark.variant import attribute_column
@@ -93,17 +93,13 @@ def _answers(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
         if batch.schema.names != column_names(plan.columns):
             raise RuntimeError(f"Spark sent the columns {batch.schema.names}, planned were c0 … c{plan.columns - 1}")
         version = plan.source.version
+        if not batch.num_rows and (plan.version_place, plan.documents_place) != (None, None):
+            continue
         if plan.version_place is not None:
-            if not batch.num_rows:
-                continue
-            version = _version(batch.column(plan.version_place))
-            admit(plan.source.path, version, plan.version_least)
+            version = _admitted(batch.column(plan.version_place), plan.source.path, plan.version_least)
         if plan.documents_place is not None:
-            if not batch.num_rows:
-                continue
-            documents = _version(batch.column(plan.documents_place))
-            admit(plan.source.documents, documents, plan.documents_least)
-            plan = replace(plan, documents=documents)
+            column = batch.column(plan.documents_place)
+            plan = replace(plan, documents=_admitted(column, plan.source.documents, plan.documents_least))
         yield from answers(plan, version, batch, pace)
 
 
@@ -155,15 +151,17 @@ def _events(plan: Plan, rules: Open, some: pa.RecordBatch, without: Names) -> pa
     return pa.RecordBatch.from_arrays([column for _, column in parts], names=[name for name, _ in parts])
 
 
-def _version(column: pa.Array) -> int:
-    """The one version of a micro-batch."""
+def _admitted(column: pa.Array, path: str, least: int) -> int:
+    """The one version of a micro-batch; one that goes back is refused."""
     found = pc.min_max(column).as_py()
     if column.null_count or found["min"] != found["max"]:
         raise SnapshotError(
             f"one batch of events came with the versions {found['min']} and {found['max']}, {column.null_count} rows "
             "without one: Spark read the file CURRENT of the rule set twice within a micro-batch; start the query again"
         )
-    return int(found["min"])
+    version = int(found["min"])
+    admit(path, version, least)
+    return version
 
 
 def _exploded(

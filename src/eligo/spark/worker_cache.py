@@ -26,6 +26,8 @@ from eligo.engine import Engine
 from eligo.errors import OptionError, SnapshotError
 from eligo.segments.joining import NO_JOINS, Joining
 from eligo.spark.document_cache import AskedDocuments
+from eligo.spark.document_files import schema_of
+from eligo.spark.event_columns import locate, type_at, variant_depth
 from eligo.spark.partial_events import Searcher
 from eligo.spark.set_aside import SetAside, set_aside, set_aside_joins
 from eligo.store.arrays import ArrayFile
@@ -260,13 +262,9 @@ def _unaskable(source: Source, content: Content) -> dict[str, str]:
 
     An attribute that the events have and that is not sent would look absent.
     """
-    import json
+    from pyspark.sql.types import MapType
 
-    from pyspark.sql.types import MapType, StructType
-
-    from eligo.spark.event_columns import locate, type_at, variant_depth
-
-    schema = StructType.fromJson(json.loads(source.schema))
+    schema = schema_of(source.schema)
     found = locate(schema, content.asked, content.listable)
     reasons = dict(found.unusable)
     for name in sorted(found.paths.keys() - source.sent):

@@ -28,7 +28,9 @@ _turns = threading.local()  # .depth: how often this thread has entered `turn`, 
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Locks a directory for one saver, thread or process, so that none removes what another writes."""
+    """Lock a directory, so that no other thread or process saves to it and removes what this one writes; readers need
+    no lock.
+    """
     handle = os.open(directory, os.O_RDONLY) if fcntl is not None else -1
     try:
         if handle >= 0:

@@ -136,7 +136,7 @@ def _remove_data(directory: Path, grace: float) -> int:
 def remove_staging(directory: Path, grace: float = GRACE) -> int:
     """Removes the folders of dead jobs in which nothing was written for `grace` seconds. Returns how many files."""
     removed = 0
-    for folder in sorted((directory / STAGING).iterdir()):
+    for folder in sorted((directory / STAGING).glob("*")):  # a copy of the directory may lack it, being empty
         if not _is_dead(folder / "lock"):
             continue
         inside = [entry for entry in folder.rglob("*") if entry.is_file()]
@@ -162,7 +162,7 @@ def _is_dead(path: Path) -> bool:
 
 
 def _age(path: Path) -> float:
-    """Returns the seconds since a file was written, or a negative number if it is gone."""
+    """Seconds since a file was written; negative if it is gone, or if the clock was put back."""
     try:
         return time.time() - path.stat().st_mtime
     except FileNotFoundError:

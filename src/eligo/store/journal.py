@@ -9,7 +9,7 @@
           mark u32      salt + STEP × the record's offset in the file, modulo 2^32
           length u32    of the payload
           CRC-32 u32    of the mark, the length, the kind and the payload
-          kind u8       what the payload is; GROUP: several records that count together or not at all
+          kind u8       what the payload is
           payload
 
 Invariant: all acknowledged records lie before `size`, whole and in order; bytes behind it are cut off.
@@ -50,7 +50,6 @@ log = logging.getLogger("eligo")
 FORMAT: Final = 1
 MAGIC: Final = b"eligo journal\n\0\0"
 HEADER: Final = 64  # bytes
-GROUP: Final = 255  # the kind of a record that holds others
 MOST: Final = 2**32 - 1  # bytes of a payload
 STEP: Final = 2_654_435_761  # odd, so that no two places within 4 GB have one mark
 
@@ -58,7 +57,6 @@ _HEADER: Final = Struct("<16sII36s")
 _NUMBER: Final = Struct("<I")
 _RECORD: Final = Struct("<IIIB")  # mark, length, CRC-32, kind
 _CHECKED: Final = Struct("<IIB")  # mark, length, kind
-_MEMBER: Final = Struct("<IB")  # of a group: length of the payload, kind
 _SCANNED: Final = 1 << 20  # places that are compared at a time with the marks of good records
 _BINARY: Final = getattr(os, "O_BINARY", 0)
 
@@ -94,7 +92,6 @@ class Journal:
     """
 
     def __init__(self, path: Path, handle: int, interval: float, header: _Header, end: int) -> None:
-        self.path = path
         self._interval = interval
         self._lock = fork_lock(self, "_lock", INNER)
         self._refusal = ""  # why nothing can be appended
@@ -168,18 +165,9 @@ class Journal:
         return self._handle >= 0 and self.path.exists() and os.path.samefile(self.path.parent, directory)
 
     def append(self, kind: int, payload: bytes) -> None:
-        """Appends a record, of a kind from 0 to 254. It is kept, as `sync` promises, when this returns."""
+        """Adds a record, of a kind from 0 to 255. It is kept, as `sync` promises, when this returns."""
         with self._lock:
             self._append(kind, payload)
-
-    def append_many(self, records: Sequence[Record]) -> None:
-        """Appends records that are replayed all or not at all."""
-        if len(records) == 1:
-            self.append(*records[0])
-        elif records:
-            group = b"".join([_MEMBER.pack(len(payload), kind) + payload for kind, payload in records])
-            with self._lock:
-                self._append(GROUP, group)
 
     @contextmanager
     def entry(self, kind: int, payload: bytes) -> Iterator[None]:
@@ -275,7 +263,7 @@ class Journal:
     # -- with the lock held
 
     def _records_since(self, since: int) -> list[Record]:
-        """Returns the records from that place on, with groups as one record. Raises JournalError if one is damaged."""
+        """The records from that place on."""
         raw = _read(self._handle, since)[: self._end - since]
         records, end = _walk(raw, self._header.salt, since)
         if end < len(raw):
@@ -479,7 +467,7 @@ def is_locked(path: Path) -> bool:
 
 
 def _understood(path: Path, raw: bytes, belongs_to: str) -> tuple[_Header | None, list[Record], int]:
-    """Returns the header, the records with groups taken apart, and where the last one ends.
+    """The header, the records, and where the last one ends.
 
     The header is None if the file is shorter than one: then nothing was ever appended. Raises JournalError if the file
     is damaged, of another format, or belongs to something else.
@@ -512,7 +500,7 @@ def _understood(path: Path, raw: bytes, belongs_to: str) -> tuple[_Header | None
             f"{path}: damaged, the record at {end:,} is wrong, and one at {good:,} is good; restore the rules from a "
             f"backup, or give up the changes from there on: truncate -s {end} {path}"
         )
-    return header, [one for record in records for one in _members(record)], end
+    return header, records, end
 
 
 def _mark(salt: int, offset: int) -> int:
@@ -558,22 +546,8 @@ def _good_record(raw: bytes, start: int, salt: int) -> int:
     return -1
 
 
-def _members(record: Record) -> list[Record]:
-    """Returns the records of a group, or the record itself if it is none."""
-    kind, payload = record
-    if kind != GROUP:
-        return [record]
-    members, start = [], 0
-    while start < len(payload):
-        length, kind = _MEMBER.unpack_from(payload, start)
-        start += _MEMBER.size
-        members.append((kind, payload[start : start + length]))
-        start += length
-    return members
-
-
 def _joined(header: _Header, records: Sequence[Record]) -> bytes:
-    """Returns the bytes of a journal with these records. Groups stay one record each."""
+    """A journal with these records."""
     parts, size = [header.packed()], HEADER
     for kind, payload in records:
         parts.append(header.record(size, kind, payload))

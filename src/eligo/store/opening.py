@@ -16,19 +16,16 @@ import os
 import sys
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
 from eligo.arguments import directory_path, flag, whole_number
-from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import U8, Arrays
-from eligo.compile.strings import Strings
 from eligo.engine import Engine
 from eligo.errors import OptionError, SnapshotError
 from eligo.forking import INNER, fork_lock
@@ -37,7 +34,7 @@ from eligo.segments.segment import Recipe, Segment, restore_segment
 from eligo.segments.view import ALL
 from eligo.store.arrays import ArrayFile, map_arrays
 from eligo.store.journal import SyncPolicy, sync_interval
-from eligo.store.snapshot import open_snapshot, open_writable
+from eligo.store.snapshot import empty_engine, open_snapshot, open_writable
 from eligo.store.tables import Texts, tabled
 from eligo.store.versions import DATA, Content, Held, Part, hold, is_versioned, manifest_path, place
 
@@ -55,11 +52,15 @@ _verified: OrderedDict[tuple[str, int, int], None] = OrderedDict()
 
 @dataclass(frozen=True)
 class Opened:
-    """An engine, its version, and what holds this version."""
+    """An engine, and the version it is of. The version is held for as long as the engine lives."""
 
     engine: Engine
     content: Content
     held: Held[Content]
+
+    @property
+    def rules(self) -> RuleSet:
+        return cast(RuleSet, self.engine.rules)
 
 
 def open_engine(
@@ -117,44 +118,24 @@ def _engine(directory: Path, content: Content, verify: bool, shards: Sequence[in
             raise OptionError(f"{directory}: version {content.version} has {len(content.shards)} shards, not {shards}")
         parts = tuple(content.shards[number] for number in sorted(set(shards)) if content.shards)
         parts += content.deltas if 0 in shards else ()
-    with _usable(directory, content):
-        engine = Engine(
-            content.index, content.evaluator, content.absent, content.multi, content.limits, content.options
-        )
-        rules = _rules_of(engine, content)
-        strings = _mapped(directory, content.strings, verify)
-        rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
+    try:
+        # In segments also where the index would change in place.
+        engine = empty_engine(content, RuleSet, _mapped(directory, content.strings, verify))
+        rules = cast(RuleSet, engine.rules)
         with _lock:
             texts = _texts_of(directory, content, verify)
             segments = [_segment(directory, content, part, rules.recipe, texts, verify) for part in parts]
             _keep(directory, segments)
         rules.restore(segments, _masks(directory, content, parts, verify))
-    rules.count = sum(part.rules - part.dead for part in parts)
-    rules.next_sequence = content.next_sequence
-    engine.loader.id_type = {"int": int, "str": str}.get(content.id_type) if content.rules else None
-    return engine
-
-
-@contextmanager
-def _usable(directory: Path, content: Content) -> Iterator[None]:
-    """Returns a context that raises SnapshotError where a version cannot be used here."""
-    try:
-        yield
     except FileNotFoundError as error:
         named = manifest_path(directory, content.version)
         raise SnapshotError(f"{error.filename}: missing, though {named} names it; compile the rules again") from None
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise SnapshotError(f"{directory}: made by eligo {content.eligo}, cannot be used here: {error}") from error
-
-
-def _rules_of(engine: Engine, content: Content) -> RuleSet:
-    """Returns the engine's rules, which are made to be in segments also if its index would change in place."""
-    rules = engine.rules
-    if not isinstance(rules, RuleSet):
-        index, evaluator = rules.recipe.index, rules.recipe.evaluator
-        rules = RuleSet(index, evaluator, content.absent, content.multi, content.limits, engine.options)
-        engine.take(rules)
-    return rules
+    rules.count = sum(part.rules - part.dead for part in parts)
+    rules.next_sequence = content.next_sequence
+    engine.loader.id_type = {"int": int, "str": str}.get(content.id_type) if content.rules else None
+    return engine
 
 
 def _segment(directory: Path, content: Content, part: Part, recipe: Recipe, texts: Texts, verify: bool) -> Segment:

@@ -19,19 +19,17 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final
+from typing import Final
 from uuid import uuid4
 
 import msgspec
 
-from eligo.compile.compiled import Arrays
 from eligo.errors import SnapshotError
-from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.files import lock, sync_directory, turn, write_through
 from eligo.store.gc import GRACE, is_due, remove_staging, remove_unpublished, sweep
 from eligo.store.manifest import sealed
@@ -44,7 +42,6 @@ from eligo.store.versions import (
     STAGING,
     VALUES,
     VERSIONS,
-    Content,
     M,
     Manifest,
     current_line,
@@ -87,9 +84,6 @@ class Staging:
                     return cls(root, job, handle)
                 os.close(handle)
 
-    def write_arrays(self, prefix: str, arrays: Arrays) -> ArrayFile:
-        return write_arrays(self.folder, prefix, arrays)
-
     def close(self) -> None:
         """Removes what was not published, and frees the lock."""
         handle, self._handle = self._handle, -1
@@ -101,9 +95,7 @@ class Staging:
     def __enter__(self) -> Staging:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -129,28 +121,23 @@ def _make_directory(root: Path) -> None:
 
 
 def publishing(directory: str | PathLike[str]) -> AbstractContextManager[bool]:
-    """Returns a context in which only this thread may publish. It yields whether the file system has locks."""
+    """Keeps others from publishing; the same thread may publish inside. Gives whether the file system has locks."""
     return turn(Path(directory) / LOCK)
 
 
-def publish(
-    staging: Staging,
-    files: Iterable[str],
-    make: Callable[[int, Any], M],
-    *,
-    expect_parent: int | None = None,
-    kind: type[Manifest] = Content,
-) -> M:
-    """Publishes the content that `make` returns for the new version's number and its parent, and returns it.
+def publish(staging: Staging, files: Iterable[str], content: M, *, expect_parent: int | None = None) -> M:
+    """Publish a version; `files` are those of the staging folder. Returns its content, with the fields of `Manifest`.
 
-    `files` are those of the staging folder. Number, parent and job are put into the content here. Raises SnapshotError
-    if another version than `expect_parent` (0: none yet) is current, or the directory holds another kind of versions.
+    With `expect_parent` (0: no version yet) it is refused if another version is current. A directory that holds
+    versions of another kind is refused.
     """
+    from eligo import __version__
+
     directory = staging.directory
     with publishing(directory) as alone:
         newest, parent = _parent(directory, lost=expect_parent is None)
         if parent is not None:
-            of_kind(directory, parent, kind)
+            of_kind(directory, parent, type(content))
         done = _published(staging, parent)
         if done is not None:
             return done  # type: ignore[return-value]
@@ -161,7 +148,10 @@ def publish(
             )
         number = max([newest, *version_numbers(directory)]) + 1
         remove_unpublished(directory, newest, 0.0 if alone else GRACE)
-        content = msgspec.structs.replace(make(number, parent), version=number, parent=newest, job=staging.job)
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        content = msgspec.structs.replace(
+            content, eligo=__version__, version=number, parent=newest, made=made, job=staging.job
+        )
         _move(staging.folder, directory, files)
         _refuse_missing(directory, content)
         _write_manifest(staging.folder, directory, content)
@@ -190,7 +180,7 @@ def _newest(directory: Path) -> int:
 
 
 def _newest_or_lost(directory: Path) -> int:
-    """Returns the current version or, if CURRENT is lost or damaged, the last one with a manifest."""
+    """Returns the current version or, if CURRENT is damaged, the last one that has a manifest."""
     try:
         return _newest(directory)
     except SnapshotError:

@@ -44,13 +44,13 @@ from eligo.language.limits import Limits
 from eligo.options import differing
 from eligo.segments.living.living import LivingSet
 from eligo.segments.rule_set import RuleSet
-from eligo.segments.rules import Rules
-from eligo.segments.segment import Segment, merge_segments, restore_segment
+from eligo.segments.segment import merge_segments, restore_segment
 from eligo.store.arrays import ArrayFile, map_arrays, write_arrays
 from eligo.store.files import locked, sync_directory, write_through
 from eligo.store.journal import HEADER, Journal, SyncPolicy, is_locked, read_journal
 from eligo.store.manifest import sealed, unsealed
 from eligo.store.replay import replay
+from eligo.store.versions import Content as Version
 from eligo.store.versions import is_versioned
 
 FORMAT = 8
@@ -59,8 +59,6 @@ _OURS = re.compile(
     r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(journal|documents)-[0-9a-f]{32}\.log|"
     r"(manifest|strings|segment|living|journal)-[0-9a-f]{32}\.tmp|documents-[0-9a-f]{32}\.new"
 )
-
-_PREFIX = {"segments": "segment", "living": "living"}
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -96,7 +94,7 @@ def save(engine: Engine, path: str | PathLike[str], documents: Callable[[Path], 
         with engine.rules.lock:
             facts, attributes, strings, saved = _state(engine)
             since = 0 if journal is None else journal.size
-        prefix = _PREFIX[facts["kind"]]
+        prefix = "living" if facts["kind"] == "living" else "segment"
         shards, (names, texts) = saved()
         kept = strings.without(~texts)
         data, offsets = kept.arrays()
@@ -199,7 +197,7 @@ def _state(engine: Engine) -> tuple[dict[str, Any], Attributes, Strings, Callabl
 
 
 def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
-    """Returns a function that merges the segments. It needs no lock, because segments never change."""
+    """Returns a function that merges all segments into one: they never change, so it needs no lock."""
     rules.seal()
     segments, alive, recipe = list(rules.segments), list(rules.alive), replace(rules.recipe)
     used = np.zeros(len(recipe.attributes), np.bool_), np.zeros(len(recipe.strings), np.bool_)
@@ -211,18 +209,14 @@ def _segment_shards(rules: RuleSet) -> Callable[[], Saved]:
         if len(segments) > 1 or len(alive[0]):
             whole = merge_segments(segments, alive, recipe)[0]
         mark_used(whole.whole(), *used)
-        return [_with_texts(whole)] if len(whole) else [], used
+        written = replace(whole, table=whole.table.written())  # a snapshot has the texts in it, wherever they were
+        return [written.arrays()] if len(whole) else [], used
 
     return merged
 
 
-def _with_texts(segment: Segment) -> Arrays:
-    """Returns the arrays of a segment, with the texts in them wherever they were before."""
-    return replace(segment, table=segment.table.written()).arrays()
-
-
 def _living_shards(rules: LivingSet) -> Callable[[], Saved]:
-    """Copies what changes in place, and returns a function that returns it. Only writers wait for the copy."""
+    """Copies what changes in place. Returns a function that gives the copy. Writers wait for that, readers do not."""
     used, copied = rules.used_numbers(), rules.structure.copied()
     return lambda: ([copied()], used)
 
@@ -249,7 +243,7 @@ def _is_current(directory: Path, raw: bytes) -> bool:
 
 
 def open_writable(path: str | PathLike[str], sync: SyncPolicy, *, verify: bool = True) -> Engine:
-    """Returns the same engine, which keeps every change in the journal. Raises JournalError if another one does so."""
+    """Opens a snapshot so that every change is kept in its journal. Only one matcher can have it open so."""
     directory = Path(os.path.abspath(local_path(path)))
     if not (directory / MANIFEST).is_file():
         _read_manifest(directory, "; Matcher(…).save(path) makes an empty one, which can then be opened writable")
@@ -281,16 +275,8 @@ def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engi
             f"{error.filename}: missing, though {directory / MANIFEST} names it; make it again"
         ) from None
     try:
-        engine = Engine(
-            content.index,
-            content.evaluator,
-            content.absent,
-            content.multi,
-            content.limits,
-            content.options,
-        )
-        rules = _rules_of(engine, content)
-        rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
+        engine = empty_engine(content, LivingSet if content.kind == "living" else RuleSet, strings)
+        rules = engine.rules
         if isinstance(rules, LivingSet):
             rules.restore(shards[0])
         else:
@@ -302,13 +288,14 @@ def _opened(directory: Path, content: Content, raw: bytes, verify: bool) -> Engi
     return engine
 
 
-def _rules_of(engine: Engine, content: Content) -> Rules:
-    """Returns the engine's rules, in the kind of structure that was saved."""
-    if engine.rules.kind != content.kind:
+def empty_engine(content: Content | Version, kind: type[RuleSet] | type[LivingSet], strings: Arrays) -> Engine:
+    """The engine of a manifest, without rules, whatever kind of structure its index would choose now."""
+    engine = Engine(content.index, content.evaluator, content.absent, content.multi, content.limits, content.options)
+    if not isinstance(engine.rules, kind):
         recipe = engine.rules.recipe
-        kind = LivingSet if content.kind == "living" else RuleSet
         engine.take(kind(recipe.index, recipe.evaluator, content.absent, content.multi, content.limits, engine.options))
-    return engine.rules
+    engine.rules.adopt(Attributes(content.attributes), Strings((strings["data"], strings["offsets"], strings["slots"])))
+    return engine
 
 
 def _read_manifest(directory: Path, remedy: str = "") -> tuple[Content, bytes]:

@@ -1,9 +1,11 @@
-"""Tables beside the arrays: rules as they were written, and those that were refused.
+"""Tables beside the arrays: rules as they were written, those that were refused, and what was learned of events.
 
     rules-<hash>.parquet      id, expression, weight, tags      one file a unit, its rows in any order
       row group 0             rows 0 … 65,535                             every group full but the last
       row group 1             rows 65,536 … 131,071
     rejects-<hash>.parquet    id, message, position, expression
+    statistics-<hash>.parquet attribute, what (events, present, value, quantile), kind (bool int float str time),
+                              value as JSON, count of events
 
     locator of a text         unit << 40 | row in the unit's file, 8 bytes, little-endian
 
@@ -18,23 +20,27 @@ import hashlib
 import os
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from eligo.arrow import arrow_of
+from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, U8
+from eligo.compile.strings import Strings
 from eligo.errors import SnapshotError
 from eligo.forking import INNER, fork_lock
 from eligo.segments.rule_table import RuleTable
+from eligo.segments.statistics import Statistics, values_of
 from eligo.store.versions import TableFile
 
 GROUP: Final = 65_536  # rows of a row group
@@ -45,6 +51,9 @@ _CHUNK: Final = 1 << 20
 
 REJECTS_SCHEMA: Final = pa.schema(
     [("id", pa.string()), ("message", pa.string()), ("position", pa.int64()), ("expression", pa.string())]
+)
+STATISTICS_SCHEMA: Final = pa.schema(
+    [*((name, pa.string()) for name in ("attribute", "what", "kind", "value")), ("count", pa.float64())]
 )
 
 
@@ -114,6 +123,13 @@ class TableWriter:
             self.abort()
             raise
         return TableFile(name, size, self._rows, crc)
+
+    def close_if_any(self) -> TableFile | None:
+        """Ends the file if rows were written; otherwise removes it and returns None."""
+        if self._rows:
+            return self.close()
+        self.abort()
+        return None
 
     def abort(self) -> None:
         """Removes what was written."""
@@ -234,6 +250,25 @@ def verify_table(path: Path, described: TableFile) -> None:
         )
     if crc != described.crc32:
         raise SnapshotError(f"{path}: damaged, its checksum is wrong; compile the rules again")
+
+
+def read_statistics(folder: Path, described: TableFile, attributes: Attributes, strings: Strings) -> Statistics:
+    """Reads a table of statistics, for the numbers of these attributes and strings."""
+    path = folder / described.file
+    verify_table(path, described)
+    table = pq.read_table(path, page_checksum_verification=True)
+    rows = zip(*(table[name].to_pylist() for name in STATISTICS_SCHEMA.names), strict=True)
+    return Statistics(*values_of(_valued(rows)), attributes, strings)
+
+
+def _valued(rows: Iterable[tuple[str, str, str, str, float]]) -> Iterator[tuple[str, str, Any, float]]:
+    for attribute, what, kind, text, count in rows:
+        value = msgspec.json.decode(text) if kind else ""
+        if kind == "float":
+            value = float(value)
+        elif kind == "time":
+            value = np.datetime64(value, "us")
+        yield attribute, what, value, count
 
 
 def _missing(path: Path) -> SnapshotError:

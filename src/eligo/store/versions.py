@@ -37,7 +37,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Generic, Literal, TypeVar
 
 import msgspec
@@ -87,14 +86,14 @@ class Part(msgspec.Struct, frozen=True):
     positions: tuple[float, float] = (0.0, 256.0)  # of a shard: which rules belong into it (compile/signature.py)
 
 
-class Manifest(msgspec.Struct, frozen=True):
-    """What every manifest of a version says, whether of rules or of documents, without its checksum."""
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the manifest of a version says, its checksum apart, whatever it is a version of; filled in by `publish`."""
 
-    eligo: str
-    version: int
-    parent: int  # the version that was current before, 0: none
-    made: str  # UTC, ISO 8601
-    job: str  # that published it
+    eligo: str = ""
+    version: int = 0
+    parent: int = 0  # the version that was current before, 0: none
+    made: str = ""  # UTC, ISO 8601
+    job: str = ""  # that published it
 
     def files(self) -> dict[str, int]:
         """Returns the files in data/ that the version needs, with their sizes."""
@@ -102,7 +101,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> str:
-        """Number of rules or documents, as text for people."""
+        """What it holds, as the log says it."""
         raise NotImplementedError
 
 
@@ -169,7 +168,7 @@ class Content(Manifest, frozen=True):
         return frozenset(self.multi) | alone
 
     def shard_positions(self) -> list[tuple[float, float]]:
-        """Returns from where to where each shard reaches: all positions together, so also those of empty shards."""
+        """From where to where each shard reaches; together they cover all positions, also of shards that were empty."""
         firsts = [part.positions[0] for part in self.shards]
         return list(pairwise([0.0, *firsts[1:], float(BUCKETS)])) if firsts else []
 
@@ -201,20 +200,9 @@ def manifest_path(directory: Path, version: int) -> Path:
 
 
 def current_line(version: int) -> str:
-    """Returns the line of CURRENT that names a version."""
+    """The line that CURRENT has for a version."""
     digits = f"{version:020d}"
     return f"{digits} {zlib.crc32(digits.encode()):08x}"
-
-
-def version_in(line: str, source: object = CURRENT) -> int:
-    """Returns the version that a line of CURRENT names. Raises SnapshotError, naming `source`, if it is damaged."""
-    digits = line[:20]
-    if not (digits.isascii() and digits.isdigit() and line == current_line(int(digits)) and int(digits)):
-        raise SnapshotError(
-            f"{source}: damaged, {line!r:.60} is no version with its checksum; compile the rules again, or write into "
-            f"it what `eligo.store.versions.current_line` gives for the newest version that is good"
-        )
-    return int(digits)
 
 
 def current_version(directory: str | PathLike[str]) -> int:
@@ -224,7 +212,14 @@ def current_version(directory: str | PathLike[str]) -> int:
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise _no_version(Path(directory)) from None
-    return version_in(raw[:-1].decode("latin-1") if raw.endswith(b"\n") else repr(raw), path)
+    line = raw[:-1].decode("latin-1") if raw.endswith(b"\n") else repr(raw)
+    digits = line[:20]
+    if not (digits.isascii() and digits.isdigit() and line == current_line(int(digits)) and int(digits)):
+        raise SnapshotError(
+            f"{path}: damaged, {line!r:.60} is no version with its checksum; compile the rules again, or write into "
+            f"it what `eligo.store.versions.current_line` gives for the newest version that is good"
+        )
+    return int(digits)
 
 
 def _no_version(directory: Path) -> SnapshotError:
@@ -268,7 +263,7 @@ def _content(path: Path, raw: bytes, version: int) -> Manifest:
 
 
 def of_kind(directory: Path, content: Manifest, kind: type[M]) -> M:
-    """Returns the same content. Raises SnapshotError if it is of the other kind."""
+    """Returns the content if it is of that kind, and refuses it otherwise."""
     if isinstance(content, kind):
         return content
     if isinstance(content, DocumentSet):
@@ -313,9 +308,7 @@ class Held(Generic[M]):
     def __enter__(self) -> Held[M]:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -330,7 +323,7 @@ def hold(directory: str | PathLike[str], version: int | None = None, *, patience
 def hold_documents(
     directory: str | PathLike[str], version: int | None = None, *, patience: float = 0.0
 ) -> Held[DocumentSet]:
-    """Holds a version of documents, as `hold` does one of a rule set."""
+    """Take hold of a version of documents, as `hold` does."""
     return _hold_kind(directory, version, patience, DocumentSet)
 
 

@@ -24,7 +24,7 @@ def test_too_many_changes(path: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(changes, "MOST_CHANGES", 1)
     row = pa.record_batch({"id": ["c"], "e": ["x = 1"], "w": [1.0], "t": pa.nulls(1, pa.string()), "c": ["put"]})
     with pytest.raises(eligo.LimitError, match="more than 1 changes in one update"):
-        list(changes.apply_changes(str(path), 1, str(tmp_path), iter([row, row])))
+        changes.apply_changes(str(path), 1, str(tmp_path), iter([row, row]))
 
 
 def test_an_update_may_make_an_attribute_multi_valued(path: Path, tmp_path: Path) -> None:

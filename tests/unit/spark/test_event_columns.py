@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from eligo.spark.arrow_types import BARE, bare
 from eligo.spark.event_columns import leaves_of, locate, sent_columns
-from eligo.spark.objects import BARE, bare
 from eligo.spark.worker_cache import Source, _unaskable
 
 types = pytest.importorskip("pyspark.sql.types")

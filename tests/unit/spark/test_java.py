@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eligo import EligoError
-from eligo.spark import java
+from eligo.spark import session as java
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-ins are shell scripts")
 

@@ -13,7 +13,8 @@ import pytest
 import eligo
 from eligo import EventError
 from eligo.spark import sql
-from eligo.spark.variant import attribute_column, is_variant, variant_type
+from eligo.spark.arrow_types import is_variant, variant_type
+from eligo.spark.variant import attribute_column
 
 VariantVal = pytest.importorskip("pyspark.sql.types").VariantVal
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import eligo
 from eligo.segments.segment import Segment
-from eligo.store.arrays import ArrayFile
+from eligo.store.arrays import ArrayFile, write_arrays
 from eligo.store.publish import Staging, publish
 from eligo.store.tables import RULES_SCHEMA, TableWriter, locator_text
 from eligo.store.versions import Content, Part, TableFile
@@ -51,8 +51,6 @@ class Maker:
             arrays = {"data": data, "offsets": offsets, "slots": rules.recipe.strings.slots}
             self.lineage = self.lineage or staging.job
             facts: dict[str, Any] = {
-                "eligo": eligo.__version__,
-                "made": "2026-01-31T12:00:00Z",
                 "lineage": self.lineage,
                 "index": self.matcher.index,
                 "evaluator": self.matcher.evaluator,
@@ -65,16 +63,16 @@ class Maker:
                 "next_sequence": rules.next_sequence,
                 "next_unit": self._units,
                 "attributes": tuple(rules.recipe.attributes.names),
-                "strings": staging.write_arrays("strings", arrays),
+                "strings": write_arrays(staging.folder, "strings", arrays),
                 "shards": tuple(parts[:1]),
                 "deltas": tuple(parts[1:]),
-                "dead": staging.write_arrays("dead", dead) if dead else None,
+                "dead": write_arrays(staging.folder, "dead", dead) if dead else None,
                 "texts": {unit: self._texts[unit] for _, _, unit in self._known},
                 "rejects": (),
                 "rejected": 0,
             }
         files = [file.name for file in staging.folder.iterdir() if file.suffix in (".bin", ".parquet")]
-        return files, lambda version, parent: Content(version=version, parent=0, job="", **facts)
+        return files, Content(**facts)
 
     def _write(self, staging: Staging, segment: Segment) -> tuple[Segment, ArrayFile, int]:
         for known in self._known:
@@ -94,4 +92,4 @@ class Maker:
         self._texts[unit] = writer.close()
         offsets, data = locator_text(np.full(len(table), unit), np.arange(len(table)))
         arrays = {**segment.arrays(), "rules/text_offsets": offsets, "rules/text_data": data}
-        return segment, staging.write_arrays("segment", arrays), unit
+        return segment, write_arrays(staging.folder, "segment", arrays), unit

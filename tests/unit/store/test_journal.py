@@ -21,16 +21,16 @@ import pytest
 
 import eligo
 from eligo.store import journal as module
-from eligo.store.journal import GROUP, HEADER, Journal, Record, SyncPolicy, is_locked, read_journal
+from eligo.store.journal import HEADER, Journal, Record, SyncPolicy, is_locked, read_journal
 
-GROUPS: list[list[Record]] = [
-    [(1, b"first")],
-    [(2, b"")],
-    [(1, b"of a group"), (3, b""), (254, b"\0" * 9), (1, b"\xff\x00")],
-    [(7, bytes(range(256)))],
-    [(1, b"last")],
+RECORDS: list[Record] = [
+    (1, b"first"),
+    (2, b""),
+    (255, b"\0" * 9),
+    (1, b"\xff\x00"),
+    (7, bytes(range(256))),
+    (1, b"last"),
 ]
-RECORDS = [record for group in GROUPS for record in group]
 
 
 @pytest.fixture
@@ -38,12 +38,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "journal-1.log"
 
 
-def written(path: Path, groups: list[list[Record]] = GROUPS, sync: SyncPolicy = "never") -> list[int]:
-    """Write groups; the size of the file after each."""
+def written(path: Path, records: list[Record] = RECORDS, sync: SyncPolicy = "never") -> list[int]:
+    """Write records; the size of the file after each."""
     with Journal.open(path, "snapshot", sync) as journal:
         sizes = [journal.size]
-        for group in groups:
-            journal.append_many(group)
+        for record in records:
+            journal.append(*record)
             sizes.append(journal.size)
     assert sizes[-1] == path.stat().st_size
     return sizes
@@ -70,7 +70,6 @@ def test_no_records_need_no_room(path: Path) -> None:
     assert read_journal(path, "snapshot") == []
     assert not path.exists()
     with Journal.open(path, "snapshot") as journal:
-        journal.append_many([])
         assert journal.size == HEADER == path.stat().st_size
     assert reopened(path) == []
 
@@ -85,13 +84,13 @@ def test_other_policies_are_refused(path: Path, sync: Any) -> None:
 # -- damage
 
 
-def test_cut_at_every_byte_whole_groups_are_left(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_cut_at_every_byte_whole_records_are_left(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     sizes = written(path)
     whole = path.read_bytes()
     for length in range(len(whole) + 1):
         path.write_bytes(whole[:length])
         kept = max(0, sum(size <= length for size in sizes) - 1)
-        expected = [record for group in GROUPS[:kept] for record in group]
+        expected = RECORDS[:kept]
         assert read_journal(path, "snapshot") == expected
         assert path.read_bytes() == whole[:length]
         caplog.clear()
@@ -150,7 +149,7 @@ def test_records_within_a_payload_or_at_another_place_are_none(path: Path, tmp_p
     """A payload that holds a whole journal is torn off in the middle: what is left of it is no record."""
     written(tmp_path / "other")
     inner = (tmp_path / "other").read_bytes()
-    sizes = written(path, [[(1, b"x")], [(1, inner + b"y" * 50)]])
+    sizes = written(path, [(1, b"x"), (1, inner + b"y" * 50)])
     os.truncate(path, sizes[-1] - 10)
     assert reopened(path) == [(1, b"x")]
     record = path.read_bytes()[sizes[0] :]
@@ -215,17 +214,16 @@ def failing(number: int, after: int = 0, returning: int | None = None) -> Broken
 def test_an_append_without_room_leaves_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch, sync: SyncPolicy, write: Callable[[], Broken]
 ) -> None:
+    written(path, sync=sync)
     with Journal.open(path, "snapshot", sync) as journal:
-        journal.append_many(RECORDS)
         size = journal.size
-        for attempt in (lambda: journal.append(1, b"too much"), lambda: journal.append_many(RECORDS)):
-            monkeypatch.setattr(os, "write", write())
-            with pytest.raises(eligo.JournalError, match=rf"not made, .* at {size} .*make room") as caught:
-                attempt()
-            monkeypatch.undo()
-            assert isinstance(caught.value.__cause__, OSError)
-            assert journal.size == size == path.stat().st_size
-            assert read_journal(path, "snapshot") == RECORDS
+        monkeypatch.setattr(os, "write", write())
+        with pytest.raises(eligo.JournalError, match=rf"not made, .* at {size} .*make room") as caught:
+            journal.append(1, b"too much")
+        monkeypatch.undo()
+        assert isinstance(caught.value.__cause__, OSError)
+        assert journal.size == size == path.stat().st_size
+        assert read_journal(path, "snapshot") == RECORDS
         journal.append(1, b"room again")
     assert reopened(path) == [*RECORDS, (1, b"room again")]
 
@@ -326,8 +324,6 @@ def test_always_syncs_before_it_returns(path: Path, syncs: list[float]) -> None:
         for number in range(3):
             journal.append(1, b"x")
             assert len(syncs) == number + 1
-        journal.append_many(RECORDS)
-        assert len(syncs) == 4
 
 
 def test_never_leaves_it_to_the_system(path: Path, syncs: list[float]) -> None:
@@ -483,7 +479,7 @@ def test_threads_append_whole_records(path: Path) -> None:
             for i in range(200):
                 payload = bytes([number]) * (i + 1)
                 if i % 3 == 0:
-                    journal.append_many([(number, payload), (number, payload)])
+                    journal.append(number, payload)
                 else:
                     with journal.entry(number, payload):
                         pass
@@ -496,7 +492,7 @@ def test_threads_append_whole_records(path: Path) -> None:
     found = reopened(path)
     for number in range(4):
         sizes = [len(payload) for kind, payload in found if kind == number]
-        assert sizes == [i + 1 for i in range(200) for _ in range(2 if i % 3 == 0 else 1)]
+        assert sizes == [i + 1 for i in range(200)]
         assert all(set(payload) == {number} for kind, payload in found if kind == number)
 
 
@@ -518,7 +514,8 @@ def begun(path: Path) -> Iterator[tuple[Journal, int]]:
     with Journal.open(path, "snapshot") as journal:
         journal.append(1, b"old")
         since = journal.size
-        journal.append_many([(1, b"new"), (2, b"new as well")])
+        journal.append(1, b"new")
+        journal.append(2, b"new as well")
         yield journal, since
 
 
@@ -569,10 +566,3 @@ def test_a_successor_without_room_leaves_the_journal(
     assert os.listdir(path.parent) == [path.name]
     journal.append(3, b"here")
     assert len(read_journal(path, "snapshot")) == 4
-
-
-def test_a_group_is_one_record_of_the_file(path: Path) -> None:
-    sizes = written(path, [RECORDS])
-    raw = path.read_bytes()
-    _, length, _, kind = struct.unpack_from("<IIIB", raw, HEADER)
-    assert (kind, HEADER + 13 + length) == (GROUP, sizes[-1])

@@ -256,6 +256,12 @@ def test_readers_while_versions_come_and_go(path: Path) -> None:
     assert not failures
 
 
+def test_a_copy_without_empty_folders_can_be_swept(path: Path) -> None:
+    Maker(path).publish()
+    (path / "staging").rmdir()
+    assert sweep(path, keep=1, grace=0) == 0
+
+
 def test_what_a_sweep_leaves_alone(path: Path) -> None:
     maker = Maker(path)
     for _ in range(4):

@@ -1,4 +1,12 @@
-"""Columns of Spark in Parquet files: which leaves hold them, and what Arrow calls their types."""
+"""Columns of Spark in Arrow and in Parquet files: their types, and which leaves hold them.
+
+Of objects rules see only whether a struct or a map is there, so no content goes along to the matcher:
+
+    s     {x: 1, y: "a"}  null  {x: 2, y: null}         a kept column, or one of a file
+    bare  {}              null  {}                      what the matcher gets as the attribute `s`
+
+The fields that rules name come as columns of their own, such as `s.x`; a struct with fields would bring them twice.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +17,37 @@ import pyarrow as pa
 
 from eligo.errors import EventError
 from eligo.spark.event_columns import Path, Sent, is_bare, type_at
-from eligo.spark.variant import variant_type
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
+BARE: Final = pa.struct([])
+
+
+def bare(column: pa.Array) -> pa.Array:
+    """Structs without fields in place of structs, maps, and lists of them; any other column as it is."""
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    if not pa.types.is_struct(kind) and not pa.types.is_map(kind):
+        return column
+    return pa.Array.from_buffers(BARE, len(column), column.buffers()[:1], offset=column.offset)
+
+
+def variant_type() -> pa.DataType:
+    """The Arrow type in which Spark sends a Variant."""
+    metadata = pa.field("metadata", pa.binary(), False, metadata={"variant": "true"})
+    return pa.struct([pa.field("value", pa.binary(), False), metadata])
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    if not pa.types.is_struct(kind) or {field.name for field in kind} != {"value", "metadata"}:
+        return False
+    return (kind.field("metadata").metadata or {}).get(b"variant") == b"true"
+
 
 def parquet_leaves(schema: StructType, sent: Sent, constants: Sequence[str]) -> tuple[str, ...]:
-    """What to read: a struct's field by its path, but all of a map, and nothing twice."""
+    """Returns the leaves of a file to read: of structs the fields by their paths, maps as a whole, nothing twice."""
     from pyspark.sql.types import StructType
 
     wanted: set[Path] = set()
@@ -47,6 +78,7 @@ def _small_leaf(schema: StructType, path: Path) -> Path:
 
 
 def arrow_of_spark(where: Path, kind: DataType | None) -> pa.DataType:
+    """The Arrow type of a column that `match_files` reads; others are refused."""
     try:
         return arrow_type(kind)
     except KeyError:
@@ -57,7 +89,7 @@ def arrow_of_spark(where: Path, kind: DataType | None) -> pa.DataType:
 
 
 def arrow_type(kind: DataType | None) -> pa.DataType:
-    """What Spark has Arrow call its types; a KeyError for those that Arrow or this file does not know."""
+    """Returns the Arrow type that Spark has for one of its own; KeyError for one that has none here."""
     from pyspark.sql import types
 
     if kind is None:
