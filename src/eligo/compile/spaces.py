@@ -56,6 +56,10 @@ class Spaces:
     def arrays(self) -> Arrays:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    def bases(self) -> I32:
+        """Where the spaces of each attribute begin if all are numbered in a row, and how many there are."""
+        return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.space_count))).astype(np.int32)
+
     def handle(self, strings: Strings) -> object:
         """The kernels' argument, with the bytes of the strings that the cuts name."""
         return make_space_handle(*self.arrays().values(), *strings.spans())

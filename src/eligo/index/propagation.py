@@ -22,7 +22,6 @@ from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, leading, no_sight, see
-from eligo.index.postings import space_bases
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 
@@ -62,7 +61,7 @@ class Propagation(ArrayIndex):
         checks = build_checks(conjunctions)
         p = conjunctions.predicates
         attribute = p.attribute()
-        space_base = space_bases(conjunctions)
+        space_base = conjunctions.spaces.bases()
         access = access_predicates(conjunctions.offsets, conjunctions.items, rank, leading(conjunctions))
         # Clusters are numbered: slots of one space first, then the other access predicates, then none at all.
         slots = int(space_base[-1])

@@ -17,8 +17,9 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
 from eligo.index.base import Index, Scratch, searching
+from eligo.index.candidates import split_rows
 from eligo.index.selectivity import unlikeliness
-from eligo.jit import handle, inline, kernel
+from eligo.jit import handle, inline
 
 
 class ScanScratch(Scratch):
@@ -43,8 +44,10 @@ class Scan(Index):
     @classmethod
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Scan:
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
-        always = np.int32(len(conjunctions.predicates))  # where the truth has its entry that is always true
-        return cls(conjunctions, *split_first(conjunctions.offsets, conjunctions.items, rank, always))
+        every, none = np.arange(len(conjunctions), dtype=np.int32), np.full(len(conjunctions), -1, np.int32)
+        first, rest_offsets, rest = split_rows(conjunctions.offsets, conjunctions.items, rank, every, none)
+        first[first < 0] = len(conjunctions.predicates)  # where the truth has its entry that is always true
+        return cls(conjunctions, first, rest_offsets, rest)
 
     @classmethod
     def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Scan:
@@ -55,35 +58,6 @@ class Scan(Index):
 
     def scratch(self) -> ScanScratch:
         return ScanScratch(self.conjunctions)
-
-
-@kernel
-def split_first(offsets, items, rank, always):
-    """The likeliest to fail of every conjunction, and the rest in that order."""
-    n = len(offsets) - 1
-    first = np.empty(n, np.int32)
-    rest_offsets = np.zeros(n + 1, np.int32)
-    rest = np.empty(max(len(items) - n, 0) + n, np.int32)
-    used = 0
-    for c in range(n):
-        low, high = offsets[c], offsets[c + 1]
-        if high == low:
-            first[c] = always
-        else:
-            start = used
-            for i in range(low, high):
-                j = used
-                while j > start and rank[rest[j - 1]] > rank[items[i]]:
-                    rest[j] = rest[j - 1]
-                    j -= 1
-                rest[j] = items[i]
-                used += 1
-            first[c] = rest[start]
-            for j in range(start, used - 1):
-                rest[j] = rest[j + 1]
-            used -= 1
-        rest_offsets[c + 1] = used
-    return first, rest_offsets, rest[:used].copy()
 
 
 # The index as one argument of kernels.

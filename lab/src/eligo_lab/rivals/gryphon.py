@@ -30,13 +30,13 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, roster_of, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
-from eligo.index.postings import space_bases
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 from eligo.options import Option
 from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored
+from eligo_lab.rivals.op_lists import roster_of
 
 _OWN = (
     "space_base", "root_equal", "root_group", "test_of", "node", "group", "equal", "other", "check", "always_start",
@@ -82,7 +82,7 @@ class Gryphon(ArrayIndex):
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
         checks = build_checks(conjunctions)
         tree = build_tree(conjunctions, checks, leaf, generic)
-        space_base = space_bases(conjunctions)
+        space_base = conjunctions.spaces.bases()
         a = tree.arrays
         root_equal, root_group = factored(a["node"], a["group"], a["equal"], len(space_base) - 1, space_base)
         return cls(

@@ -28,7 +28,7 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, roster_of, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
 from eligo.index.checks import build_checks, no_sight, see
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
@@ -42,6 +42,7 @@ from eligo_lab.rivals.op_lists import (
     from_above,
     left_over,
     pivots,
+    roster_of,
     run_end,
     run_start,
     shapes_at,
