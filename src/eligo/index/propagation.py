@@ -163,3 +163,13 @@ def propagate_event(index, e, event, scratch, start):
 
 
 Propagation.search_events = staticmethod(searching(propagate_event))
+
+
+class Bitmap(Propagation):
+    """Blocks of events for every batch, however small (batch/): predicates are bitmaps over the events of a block,
+    conjunctions and trees are ANDs and ORs of machine words. One event alone goes as with `propagation`.
+    """
+
+    name = "bitmap"
+    summary = "batches as bitmaps over their events, single events as propagation"
+    blocks = "always"

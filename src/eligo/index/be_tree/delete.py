@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.be_tree.blocks import bits_of_cluster, change_block, drop_cluster
-from eligo.index.be_tree.directory import drop_partition
+from eligo.index.be_tree.blocks import bits_of_cluster, change_block, drop_cluster, drop_partition
 from eligo.index.be_tree.nodes import (
     BELOW,
     BLOCK,

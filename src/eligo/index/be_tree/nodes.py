@@ -170,12 +170,6 @@ def has_room(t, row):
 
 
 @inline
-def unsigned(coordinate):
-    """A coordinate in the order of unsigned words, whose first bits are a bucket's prefix."""
-    return np.uint64(coordinate) ^ np.uint64(1 << 63)
-
-
-@inline
 def within(value, prefix, bits):
     """Whether a value begins with the first bits of a prefix."""
     return bits == 0 or (value ^ np.uint64(prefix)) >> np.uint64(64 - bits) == 0

@@ -7,7 +7,7 @@ import numpy as np
 from eligo.compile import codes
 from eligo.index.dynamic.event_view import VARIOUS, see_keys
 from eligo.index.dynamic.growable import prefetch
-from eligo.index.dynamic.line import BOOLEAN, NUMBER, STRING, TOP
+from eligo.index.dynamic.line import BOOLEAN, NUMBER, STRING, TOP, unsigned
 from eligo.index.dynamic.line import TIME as TIMES
 from eligo.index.ps_tree.lines import (
     FLOAT,
@@ -21,7 +21,6 @@ from eligo.index.ps_tree.lines import (
     TRUTH,
     WHOLE,
     WHOLE_COARSE,
-    unsigned,
 )
 from eligo.index.ps_tree.nodes import LAST, SEEN, locate, stretch
 from eligo.index.ps_tree.pools import EVENTS, GAP, RECENT

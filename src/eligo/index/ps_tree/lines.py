@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile import codes
-from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TOP, is_own_place
+from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TOP, is_own_place, unsigned
 from eligo.index.dynamic.line import TIME as TIMES
 from eligo.index.dynamic.packed_predicate import (
     AMONG,
@@ -37,6 +37,7 @@ from eligo.index.dynamic.packed_predicate import (
     PLACE,
     PLACES,
     attribute_of,
+    bits_in,
     extra_words,
     flags_of,
     kind_of,
@@ -53,12 +54,6 @@ MOST_POINTS = 64  # values that a check may name to be found by them
 @inline
 def is_range(form):
     return form == TEXT or (form < TRUTH and form % 3 != 1 and form != PRESENT)
-
-
-@inline
-def unsigned(coordinate):
-    """A coordinate in the order of unsigned words."""
-    return np.uint64(coordinate) ^ np.uint64(1 << 63)
 
 
 @inline
@@ -86,16 +81,6 @@ def form_of_kind(kind, is_long):
     if kind == TIMES:
         return TIME
     return TRUTH if kind == BOOLEAN else NAMED
-
-
-@inline
-def points_in(mask):
-    """Bits that are set."""
-    n, word = np.int64(0), np.uint64(mask)
-    while word:
-        word &= word - np.uint64(1)
-        n += 1
-    return n
 
 
 @inline
@@ -129,7 +114,7 @@ def named_by(words, q):
     if code < 0:
         form = form_of_kind(kind, False)
         if code & MASKED:
-            return POINTS, form, points_in(words[q + 1])
+            return POINTS, form, bits_in(words[q + 1])
         low = code >> PLACE & PLACES
         high = low + (code & DISTANCES)
         if is_point(kind, False, low, high):

@@ -26,8 +26,7 @@ import numpy as np
 from eligo.compile.compiled import grown
 from eligo.index.dynamic.allocator import give_block, take_block
 from eligo.index.dynamic.int_pair import lower, pair, upper
-from eligo.index.dynamic.line import leading_zeros
-from eligo.jit import inline, kernel
+from eligo.jit import inline, kernel, leading_zeros
 
 BUCKET = 255
 FULL = 8  # positions of a bucket
