@@ -18,7 +18,7 @@ from eligo.compile.compiled import Compiled
 from eligo.compile.integers import RunCodes, integer_runs
 from eligo.compile.strings import Strings
 from eligo.errors import RuleTypeError
-from eligo.language.normalize.merge import Meaning, meaning
+from eligo.language.normalize import Meaning, meaning
 from eligo.language.tree import And, Constant, Node, Or, Predicate, Quantified
 from eligo.language.values import (
     EVERYTHING,

@@ -33,7 +33,7 @@ from eligo.documents.comparisons import (
 )
 from eligo.documents.index import MARKED, PRESENT, RUNS, TERM, U64, Runs, search_common, search_led, search_listed
 from eligo.documents.values import plain, run_keys
-from eligo.language.quantified import Search, Term, set_of, term_of, with_truths
+from eligo.language.quantified import Search, Term, set_of, spread, term_of, with_truths
 from eligo.language.ranges import Range
 from eligo.language.reference import ABSENT, Moment, leaf_holds, lookup, matches, pair_holds
 from eligo.language.tree import And, Constant, Join, Node, Or, Predicate
@@ -462,9 +462,7 @@ class EventState:
     def _node_bits(self, question: Question, node: Node) -> U64:
         """Returns a bit for every document that makes a part of a body true."""
         alive = self.index.alive
-        if isinstance(node, Predicate) and node.operator == "contains all" and node.variable:
-            single = [Predicate(node.attribute, "contains any", (v,), node.negated, node.variable) for v in node.values]
-            node = Or(tuple(single)) if node.negated else And(tuple(single))
+        node = spread(node)
         if isinstance(node, (And, Or)):
             words = self._node_bits(question, node.children[0])
             for child in node.children[1:]:

@@ -23,6 +23,7 @@ from eligo.language.decimals import number_of
 from eligo.language.limits import DEFAULT_LIMITS, Limits, exceeded
 from eligo.language.patterns import ESCAPE, in_backslash_form
 from eligo.language.tree import Comparison, Operator, Predicate, Value
+from eligo.language.values import INT_MAX, INT_MIN
 
 KINDS: dict[type, str] = {
     bool: "Boolean",
@@ -32,8 +33,6 @@ KINDS: dict[type, str] = {
     date: "time",
     datetime: "time",
 }
-
-INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
 # Every way to spell an operator, and what the tree holds for it: the positive operator and its polarity.
 SPELLINGS: dict[str, tuple[Operator, bool]] = {
@@ -60,6 +59,8 @@ SPELLINGS: dict[str, tuple[Operator, bool]] = {
     "not contains all": ("contains all", True),
     "not contains none": ("contains any", False),
 }
+
+COMPARISONS = dict.fromkeys(("=", "==", "!=", "<>", "<", "<=", ">", ">="))  # a dict: in this order, and found at once
 
 # The same comparison seen from its other side: `18 <= age` is `age >= 18`.
 FLIPPED: dict[Operator, Comparison] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
