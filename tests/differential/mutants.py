@@ -44,7 +44,7 @@ FIRST, NEXT = 90, 25  # seconds after which a comparison hangs: the first, which
 # What chooses between ways that all give the right answer, watches, measures or draws; and what no matcher calls.
 NO_ANSWERS = (
     "access_predicates", "rank", "adapt", "recycling", "selectivity", "statistics", "draw", "eligo_lab.bench", "eligo_lab.workload",
-    "eligo_lab.intervals", "op_kept", "spark", "signature", "integers", "exchange", "prove", "dictionary", "renumber", "pieces", "naming",
+    "eligo_lab.intervals", "op_kept", "spark", "signature", "integers", "exchange", "prove", "renumber", "pieces", "naming",
 )  # fmt: skip
 # The setups that try a kernel, by the module it stands in; the first that fits.
 SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (

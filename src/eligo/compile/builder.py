@@ -14,8 +14,8 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.attributes import Attributes
+from eligo.compile.codes import RunCodes, integer_runs
 from eligo.compile.compiled import Compiled
-from eligo.compile.integers import RunCodes, integer_runs
 from eligo.compile.strings import Strings
 from eligo.errors import RuleTypeError
 from eligo.language.normalize import Meaning, meaning

@@ -81,7 +81,7 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
     data, offsets = _NO_BYTES, _NO_OFFSETS
     key: I64
     if is_type.is_string(kind) or is_type.is_large_string(kind):
-        words = _whole(left).dictionary_encode()
+        words = in_one_piece(left).dictionary_encode()
         texts = words.dictionary.cast(pa.large_string())
         offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
@@ -100,7 +100,7 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
         number, key = NUMBER, ordered_floats(whole.astype(np.float64))
         _put_large(whole, np.flatnonzero((whole > 2**53) | (whole < -(2**53))), key, rest)
     elif is_type.is_decimal(kind):
-        found, entry = decimal_entries(_whole(left))
+        found, entry = decimal_entries(in_one_piece(left))
         floats = np.where(found == RAW_FLOAT, entry.view(np.float64), entry.astype(np.float64))
         number, key = NUMBER, ordered_floats(floats)
         _put_large(entry, np.flatnonzero(found != RAW_FLOAT), key, rest)
@@ -136,7 +136,7 @@ def moments_of(column: pa.ChunkedArray | pa.Array) -> I64:
     return moments
 
 
-def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def in_one_piece(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column in one piece."""
     if isinstance(column, pa.Array):
         return column

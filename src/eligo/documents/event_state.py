@@ -210,7 +210,7 @@ class EventState:
         self.index = joins.documents.index
         self._values: dict[str, list[Any] | None] = {}
         self._truths: dict[Question, bool] = {}
-        self._outcomes: I64 = np.full(joins.comparisons.count, UNKNOWN, np.int64)  # by number of a comparison
+        self._outcomes: I64 = np.full(len(joins.comparisons.all), UNKNOWN, np.int64)  # by number of a comparison
         self._terms: dict[str, Asked | None] = {}  # by the text of the literal
         self._rows: dict[str, int] = {}  # of literals in `marks`
         self._marks = _NO_MARKS  # bit vectors
@@ -257,7 +257,7 @@ class EventState:
         """Returns the slot of a document that makes an `exists` true, or a `forall` false, or -1; `any_slot`: it may be
         another slot, if there is such a document.
         """
-        if question.conditions and self._has_range(question.conditions):
+        if any(isinstance(lookup(self.event, name), Range) for name in question.conditions):
             return self._slowly(question)
         if question.plan.searches is None:
             self.joins.counts["bit vectors"] += 1
@@ -269,10 +269,6 @@ class EventState:
                 if slot >= 0:
                     return slot
         return -1
-
-    def _has_range(self, names: Iterable[str]) -> bool:
-        """Whether the event has a range under one of the names."""
-        return any(isinstance(lookup(self.event, name), Range) for name in names)
 
     def _slowly(self, question: Question) -> int:
         """Looks at one document after another: for an event with a range in what a quantifier says of the event."""
@@ -288,7 +284,7 @@ class EventState:
 
     def compared(self, wanted: bool) -> I64:
         """Returns what comparisons come to for this event, by number; `wanted`: those that are WANTED are made."""
-        count = self.joins.comparisons.count
+        count = len(self.joins.comparisons.all)
         if count > len(self._outcomes):  # of rules that came meanwhile
             more = np.full(count - len(self._outcomes), UNKNOWN, np.int64)
             self._outcomes = np.concatenate((self._outcomes, more))

@@ -32,7 +32,7 @@ from eligo.compile.rule_text.layout import (
     TEXT_BYTES,
     TEXTS,
 )
-from eligo.compile.strings import find_bytes, hash_bytes
+from eligo.compile.strings import enter_string, find_bytes
 from eligo.jit import bits_of, byte_at, inline
 
 ODD = -1
@@ -236,7 +236,7 @@ def intern_name(s, text, i, stop):
         s.name_data[size] = byte_at(text, k)
         size += 1
     s.name_end[number] = size
-    s.name_at[number] = enter(s.name_data, s.name_begin[number], size, s.name_slots, number)
+    s.name_at[number] = enter_string(s.name_data, s.name_begin[number], size, s.name_slots, number)
     s.state[NAMES], s.state[NAME_BYTES] = number + 1, size
     return number
 
@@ -250,20 +250,9 @@ def intern_text(s, size):
         return np.int64(known)
     number = s.state[TEXTS]
     s.text_begin[number], s.text_end[number] = first, size
-    s.text_at[number] = enter(s.text_data, first, size, s.text_slots, number)
+    s.text_at[number] = enter_string(s.text_data, first, size, s.text_slots, number)
     s.state[TEXTS], s.state[TEXT_BYTES] = number + 1, size
     return number
-
-
-@inline
-def enter(data, begin, end, slots, number):
-    """Enter a string that is new into the slots; its slot."""
-    mask = np.uint64(len(slots) - 1)
-    at = hash_bytes(data, begin, end) & mask
-    while slots[at] != 0:
-        at = (at + np.uint64(1)) & mask
-    slots[at] = number + 1
-    return at
 
 
 @inline
