@@ -181,13 +181,13 @@ def _with_dicts(kind: pa.DataType, value: Any) -> Any:
     return value
 
 
-def rows_of_table(table: pa.Table | pa.RecordBatch, names: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The rows as dicts, with all columns or some; a null is left out."""
-    if len(set(table.schema.names)) < len(table.schema.names):
+def rows_of_table(table: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows as dicts; a null is left out."""
+    names = table.schema.names
+    if len(set(names)) < len(names):
         raise ColumnError("two columns of the table have one name: rename one")
-    chosen = table.schema.names if names is None else [name for name in table.schema.names if name in set(names)]
     for start in range(0, table.num_rows, _SLICE):
         part = table.slice(start, _SLICE)
-        columns = [column_values(part.column(name)) for name in chosen]
+        columns = [column_values(part.column(name)) for name in names]
         for values in zip(*columns, strict=True) if columns else ((),) * part.num_rows:
-            yield {name: value for name, value in zip(chosen, values, strict=True) if value is not None}
+            yield {name: value for name, value in zip(names, values, strict=True) if value is not None}

@@ -24,13 +24,7 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import I32, I64
 from eligo.compile.unusable import UnusableValuesError
 from eligo.documents.columns import column_values
-from eligo.documents.comparisons import (
-    ABSENT_FROM_EVENT,
-    NOTHING_TO_JOIN,
-    UNDECIDED,
-    UNKNOWN,
-    WANTED,
-)
+from eligo.documents.comparisons import ABSENT_FROM_EVENT, NOTHING_TO_JOIN, UNDECIDED, UNKNOWN, WANTED
 from eligo.documents.index import MARKED, PRESENT, RUNS, TERM, U64, Runs, search_common, search_led, search_listed
 from eligo.documents.values import plain, run_keys
 from eligo.language.quantified import Search, Term, set_of, spread, term_of, with_truths

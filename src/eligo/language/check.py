@@ -65,6 +65,11 @@ COMPARISONS = dict.fromkeys(("=", "==", "!=", "<>", "<", "<=", ">", ">="))  # a 
 # The same comparison seen from its other side: `18 <= age` is `age >= 18`.
 FLIPPED: dict[Operator, Comparison] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
+# Words that name nothing unless they stand in backquotes.
+KEYWORDS = (
+    "and", "or", "not", "in", "between", "like", "is", "null", "contains", "exists", "forall", "true", "false",
+)  # fmt: skip
+
 _VARIABLE = re.compile(r"[^\W\d]\w*")
 
 
@@ -251,10 +256,10 @@ def check_name(name: object) -> str:
     return check_text(str.__str__(name))
 
 
-def check_variable(name: object, reserved: Iterable[str]) -> str:
+def check_variable(name: object) -> str:
     """A document variable: a plain word that is not a keyword, since `d.price` must be readable."""
     name = check_name(name)
-    if not _VARIABLE.fullmatch(name) or not (name[0].isalpha() or name[0] == "_") or name.lower() in reserved:
+    if not _VARIABLE.fullmatch(name) or not (name[0].isalpha() or name[0] == "_") or name.lower() in KEYWORDS:
         hint = "use letters, digits and _, such as d"
         raise Problem(f"{short(name)} cannot name the documents", hint, syntax=True)
     return name

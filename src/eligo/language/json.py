@@ -31,7 +31,7 @@ from eligo.language.check import (
 from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits, exceeded
 from eligo.language.mistakes import SIGNS_OF_OTHERS, WORDS_OF_OTHERS
 from eligo.language.render import SPELLING, timestamp_text
-from eligo.language.tokens import KEYWORDS, read_date, read_timestamp
+from eligo.language.tokens import read_date, read_timestamp
 from eligo.language.tree import And, Comparison, Constant, Join, Node, Not, Or, Predicate, Quantified, Value
 
 _INNER = ("and", "or", "not", "exists", "forall")
@@ -162,7 +162,7 @@ def _variable(form: dict[Any, Any], key: str, outer: str) -> str:
         hint = 'join two quantifiers with "and" or "or"'
         raise Problem("a quantifier inside another", hint, syntax=True)
     try:
-        return check_variable(form[key], KEYWORDS)
+        return check_variable(form[key])
     except Problem as problem:
         raise _at("." + key, problem) from None
 

@@ -25,7 +25,7 @@ from eligo.language.check import (
     predicate,
 )
 from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits, exceeded
-from eligo.language.tokens import KEYWORDS, WORDS, is_name, literal, positions, tokenize, unquoted
+from eligo.language.tokens import WORDS, is_name, literal, positions, tokenize, unquoted
 from eligo.language.tree import And, Comparison, Constant, Join, Node, Not, Or, Predicate, Quantified, Value
 
 _NESTING = frozenset(["(", "not", "exists", "forall"])
@@ -296,7 +296,7 @@ def _variable(tokens: list[str], i: int, outer: str) -> tuple[str, str, int]:
     if outer:
         raise Problem("a quantifier inside another", "join two quantifiers with and or or", i, syntax=True)
     try:
-        variable = check_variable(tokens[i + 1] or " ", KEYWORDS)
+        variable = check_variable(tokens[i + 1] or " ")
     except Problem as problem:
         raise Problem(
             f"{word!r} needs a variable", f"write: {word} d (price < d.price)", i + 1, syntax=True

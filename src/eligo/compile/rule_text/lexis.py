@@ -11,27 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.compile.codes import (
-    BOOLEAN_CUT,
-    NUMBER_CUT,
-    OBJECT,
-    START_BOOLEAN,
-    START_STRING,
-    STRING_CUT,
-    TIME_CUT,
-)
+from eligo.compile.codes import BOOLEAN_CUT, NUMBER_CUT, OBJECT, START_BOOLEAN, START_STRING, STRING_CUT, TIME_CUT
 from eligo.compile.events import ordered_float
-from eligo.compile.rule_text.layout import (
-    AFTER,
-    BEFORE,
-    DECIMAL,
-    FORM,
-    NAME_BYTES,
-    NAMES,
-    SPECIAL,
-    TEXT_BYTES,
-    TEXTS,
-)
+from eligo.compile.rule_text.layout import AFTER, BEFORE, DECIMAL, FORM, NAME_BYTES, NAMES, SPECIAL, TEXT_BYTES, TEXTS
 from eligo.compile.strings import enter_string, find_bytes
 from eligo.jit import bits_of, byte_at, inline
 
@@ -85,34 +67,6 @@ def skip_blanks(text, i, stop):
     while i < stop and is_blank(byte_at(text, i)):
         i += 1
     return i
-
-
-@inline
-def is_utf8(text, i, stop):
-    """Whether bytes are valid UTF-8 text."""
-    while i < stop:
-        byte = byte_at(text, i)
-        if byte < 0x80:
-            i += 1
-            continue
-        if byte < 0xC2 or byte > 0xF4:
-            return False
-        more = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
-        if i + more >= stop:
-            return False
-        for k in range(1, more + 1):
-            if byte_at(text, i + k) & 0xC0 != 0x80:
-                return False
-        second = byte_at(text, i + 1)
-        if (
-            (byte == 0xE0 and second < 0xA0)
-            or (byte == 0xED and second > 0x9F)
-            or (byte == 0xF0 and second < 0x90)
-            or (byte == 0xF4 and second > 0x8F)
-        ):
-            return False
-        i += more + 1
-    return True
 
 
 @inline

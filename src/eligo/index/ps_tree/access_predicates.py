@@ -38,9 +38,7 @@ from eligo.index.ps_tree.lines import (
     named_by,
     point_at,
 )
-from eligo.index.ps_tree.nodes import (
-    SEEN,
-)
+from eligo.index.ps_tree.nodes import SEEN
 from eligo.index.ps_tree.pools import EVENTS, GAP, RECENT, ROWS
 from eligo.index.ps_tree.spaces import space_at
 from eligo.jit import inline, kernel

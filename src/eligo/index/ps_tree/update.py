@@ -41,9 +41,7 @@ from eligo.index.ps_tree.cover import (
 )
 from eligo.index.ps_tree.hash_insert import gathered_keys, is_crowded, place_keys, unplace_keys
 from eligo.index.ps_tree.lines import TEXT, is_range, point_at, text_cuts
-from eligo.index.ps_tree.nodes import (
-    LAST,
-)
+from eligo.index.ps_tree.nodes import LAST
 from eligo.index.ps_tree.pools import (
     ACCESSES,
     AT_ROW,
