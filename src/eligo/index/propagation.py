@@ -20,7 +20,7 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
+from eligo.index.candidates import build_roster, roster_handle, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, leading, no_sight, see
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
@@ -50,9 +50,11 @@ class Propagation(ArrayIndex):
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)
-        roster = Roster(*(arrays[name] for name in ROSTER_ARRAYS))
         self.handle = make_propagation(
-            conjunctions.space_handle, conjunctions.predicate_handle, roster.handle(), *(arrays[name] for name in _OWN)
+            conjunctions.space_handle,
+            conjunctions.predicate_handle,
+            roster_handle(arrays),
+            *(arrays[name] for name in _OWN),
         )
 
     @classmethod
@@ -87,7 +89,7 @@ class Propagation(ArrayIndex):
                 "range_code": checks.code[others],
                 "range_word": checks.word[others],
                 "range_offsets": starts[slots:].copy(),
-                **roster.arrays(),
+                **roster,
             },
         )
 

@@ -28,7 +28,7 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
+from eligo.index.candidates import roster_handle, verify
 from eligo.index.checks import build_checks, no_sight, see
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
@@ -80,9 +80,11 @@ class OpIndex(ArrayIndex):
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)
-        roster = Roster(*(arrays[name] for name in ROSTER_ARRAYS))
         self.handle = make_op_index(
-            conjunctions.space_handle, conjunctions.predicate_handle, roster.handle(), *(arrays[name] for name in OWN)
+            conjunctions.space_handle,
+            conjunctions.predicate_handle,
+            roster_handle(arrays),
+            *(arrays[name] for name in OWN),
         )
 
     @classmethod
@@ -108,7 +110,7 @@ class OpIndex(ArrayIndex):
                 "need": need[order],
                 "member": member,
                 **sort_once(conjunctions, listing, order, row_start, row_stop),
-                **roster.arrays(),
+                **roster,
             },
         )
 

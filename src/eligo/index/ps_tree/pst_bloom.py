@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from eligo.compile.compiled import I64
+from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import searching_rows
 from eligo.index.dynamic.event_view import see_keys
 from eligo.index.dynamic.growable import prefetch
@@ -172,8 +173,8 @@ class PstBloom(PsIndex):
     scratch_type = BloomScratch
 
     @classmethod
-    def no_pools(cls, *, signatures: int = 1) -> Pools:
-        return Pools(signatures, _MOST_KEYS, signatures)
+    def empty(cls, strings: Strings, *, signatures: int = 1) -> PstBloom:
+        return cls(Pools(signatures, _MOST_KEYS, signatures), strings)
 
     def notes(self) -> dict[str, object]:
         state = self.pools.state

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from eligo.compile.compiled import I64
+from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import searching_rows
 from eligo.index.dynamic.event_view import see_keys
 from eligo.index.dynamic.growable import prefetch
@@ -282,8 +283,8 @@ class PstHash(PsIndex):
     scratch_type = HashScratch
 
     @classmethod
-    def no_pools(cls, *, accesses: int = 2, crowd: int = 2048, max_keys: int = 64) -> Pools:
-        return Pools(accesses, max_keys, crowd=crowd)
+    def empty(cls, strings: Strings, *, accesses: int = 2, crowd: int = 2048, max_keys: int = 64) -> PstHash:
+        return cls(Pools(accesses, max_keys, crowd=crowd), strings)
 
     def notes(self) -> dict[str, object]:
         state = self.pools.state

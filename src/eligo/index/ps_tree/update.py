@@ -94,7 +94,7 @@ def place(t, row, at, strings, spaces, out):
 
 @kernel
 def unplace(t, row, at, strings, spaces):
-    """Let a row, given as a copy, not be found any more."""
+    """Removes a row from all spaces that it is found by. It is passed as a copy, because blocks may move."""
     if t.state[SIGNATURES]:
         unplace_entries(t, row, at, strings, spaces)
     else:

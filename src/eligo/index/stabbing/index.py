@@ -31,14 +31,14 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.errors import LimitError
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
+from eligo.index.candidates import build_roster, roster_handle, verify
 from eligo.index.checks import build_checks, leading, no_sight, see
 from eligo.index.propagation import access_predicates
 from eligo.index.selectivity import unlikeliness
 from eligo.index.stabbing.ordered import grow_ordered
 from eligo.index.stabbing.shapes import CLUSTER, ELEMENTARY, LEAF, PAIRS, grow
 from eligo.index.stabbing.tree import collect, post, with_vectors
-from eligo.index.stabbing.vectors import as_words, compress, count_bits, words_of
+from eligo.index.stabbing.vectors import Vectors, as_words, compress, count_bits, words_of
 from eligo.jit import handle, inline, trailing_zeros
 from eligo.options import Option
 
@@ -90,7 +90,7 @@ class Stabbing(ArrayIndex):
         self.handle = make_stabbing(
             conjunctions.space_handle,
             conjunctions.predicate_handle,
-            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
+            roster_handle(arrays),
             *(arrays[name] for name in _OWN),
             np.array([np.count_nonzero(np.diff(arrays["spoken_offsets"]))]),
         )
@@ -138,7 +138,7 @@ class Stabbing(ArrayIndex):
                 "spoken_place": speakers.place,
                 "silent": ~speakers.bits,
                 "inexact": as_words(inexact),
-                **roster.arrays(),
+                **roster,
             },
         )
 
@@ -163,6 +163,14 @@ def _checked(entries: int) -> None:
         )
 
 
+def _tree(shape: I32, root: I32, vectors: Vectors, starts: I64, bound: I32, bound_row: I32) -> Arrays:
+    nodes = with_vectors(shape, vectors, starts)
+    return {
+        "nodes": nodes, "row": vectors.row, "place": vectors.place, "bits": vectors.bits, "bound": bound,
+        "bound_row": bound_row, "root": root,
+    }  # fmt: skip
+
+
 class _Covered(Stabbing):
     """A tree of bit vectors, whose shape does not depend on where intervals are stored."""
 
@@ -176,11 +184,7 @@ class _Covered(Stabbing):
         _checked(int(ends[-1]))
         vectors = compress(np.repeat(np.arange(len(ends) - 1), np.diff(ends)), rows, len(ends) - 1)
         none = np.zeros(0, np.int32)
-        nodes = with_vectors(shape, vectors, np.zeros(len(ends), np.int64))
-        return {
-            "nodes": nodes, "row": vectors.row, "place": vectors.place, "bits": vectors.bits, "bound": none,
-            "bound_row": none, "root": root,
-        }  # fmt: skip
+        return _tree(shape, root, vectors, np.zeros(len(ends), np.int64), none, none)
 
 
 class StabCluster(_Covered):
@@ -235,11 +239,7 @@ class IntervalTree(Stabbing):
         by_high = np.lexsort((-i.high, attribute)).astype(np.int32)
         shape, root, starts, bound, bound_row = grow_ordered(i.offsets, i.low, i.high, i.row, by_low, by_high)
         vectors = compress(np.zeros(0, np.int64), np.zeros(0, np.int32), 2 * len(shape))
-        nodes = with_vectors(shape, vectors, starts)
-        return {
-            "nodes": nodes, "row": vectors.row, "place": vectors.place, "bits": vectors.bits, "bound": bound,
-            "bound_row": bound_row, "root": root,
-        }  # fmt: skip
+        return _tree(shape, root, vectors, starts, bound, bound_row)
 
 
 # The index as one argument of kernels; `attributes[0]` is how many attributes rows speak of.
