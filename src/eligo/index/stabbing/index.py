@@ -62,9 +62,6 @@ class Intervals:
     row: I32
     space_count: I32
 
-    def attribute(self) -> I64:
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-
 
 class _StabbingScratch(Scratch):
     def __init__(self, conjunctions: Conjunctions) -> None:
@@ -233,7 +230,7 @@ class IntervalTree(Stabbing):
 
     @classmethod
     def tree(cls, intervals: Intervals, **options: Any) -> Arrays:
-        i, attribute = intervals, intervals.attribute()
+        i, attribute = intervals, np.repeat(np.arange(len(intervals.offsets) - 1), np.diff(intervals.offsets))
         _checked(2 * len(i.low))
         by_low = np.lexsort((i.low, attribute)).astype(np.int32)
         by_high = np.lexsort((-i.high, attribute)).astype(np.int32)
