@@ -12,6 +12,8 @@ the way to the row guarantees are left out of it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+
 import numpy as np
 
 from eligo.compile.compiled import I32, I64, Arrays
@@ -22,18 +24,27 @@ from eligo.jit import handle, inline, kernel
 ROSTER_ARRAYS = ("conjunction", "head", "tail_offsets", "tail")
 
 
-def build_roster(conjunctions: Conjunctions, checks: Checks, rank: I64, order: I32, guaranteed: I32) -> Arrays:
-    """The arrays of rows for the conjunctions order[r]; guaranteed[r] is a predicate that need not be checked there, or
-    -1.
-    """
+@dataclass(frozen=True)
+class Roster:
+    """The arrays drawn above."""
+
+    conjunction: I32
+    head: I64
+    tail_offsets: I32
+    tail: I64
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def handle(self) -> object:
+        return make_roster_handle(*self.arrays().values())
+
+
+def build_roster(conjunctions: Conjunctions, checks: Checks, rank: I64, order: I32, guaranteed: I32) -> Roster:
+    """Rows for the conjunctions order[r]; guaranteed[r] is a predicate that need not be checked there, or -1."""
     head, tail_offsets, tail = split_rows(conjunctions.offsets, conjunctions.items, rank, order, guaranteed)
     head, tail = (interleaved(checks.code, checks.word, predicates) for predicates in (head, tail))
-    return {"conjunction": order, "head": head, "tail_offsets": tail_offsets, "tail": tail}
-
-
-def roster_handle(arrays: Arrays) -> object:
-    """The roster among the arrays of an index, as one argument of kernels."""
-    return make_roster_handle(*(arrays[name] for name in ROSTER_ARRAYS))
+    return Roster(order, head, tail_offsets, tail)
 
 
 @kernel
@@ -78,6 +89,7 @@ def split_rows(offsets, items, rank, order, guaranteed):
     return head, tail_offsets, tail[:used].copy()
 
 
+# The arrays of `Roster` as one argument of kernels.
 make_roster_handle = handle("RosterHandle", ROSTER_ARRAYS)
 
 

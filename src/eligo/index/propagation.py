@@ -20,7 +20,7 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import build_roster, roster_handle, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, leading, no_sight, see
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
@@ -53,7 +53,7 @@ class Propagation(ArrayIndex):
         self.handle = make_propagation(
             conjunctions.space_handle,
             conjunctions.predicate_handle,
-            roster_handle(arrays),
+            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
             *(arrays[name] for name in _OWN),
         )
 
@@ -89,7 +89,7 @@ class Propagation(ArrayIndex):
                 "range_code": checks.code[others],
                 "range_word": checks.word[others],
                 "range_offsets": starts[slots:].copy(),
-                **roster,
+                **roster.arrays(),
             },
         )
 

@@ -26,7 +26,7 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import build_roster, roster_handle, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import FAILS, HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
@@ -59,7 +59,7 @@ class Counting(ArrayIndex):
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)
-        always = roster_handle(arrays)
+        always = Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle()
         holding = bool((conjunctions.predicates.flags & codes.ABSENT_HOLDS).any())
         self.handle = make_counting(
             conjunctions.space_handle, conjunctions.predicate_handle, always, holding, *(arrays[name] for name in _OWN)
@@ -95,7 +95,7 @@ class Counting(ArrayIndex):
                 "counting": counting,
                 "unneeding": np.nonzero(need == 0)[0].astype(np.int32),
                 **checks.arrays(),
-                **roster,
+                **roster.arrays(),
             },
         )
 

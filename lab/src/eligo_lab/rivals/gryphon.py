@@ -30,7 +30,7 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import roster_handle, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
@@ -73,7 +73,7 @@ class Gryphon(ArrayIndex):
         self.handle = make_gryphon(
             conjunctions.space_handle,
             conjunctions.predicate_handle,
-            roster_handle(arrays),
+            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
             *(arrays[name] for name in _OWN),
         )
 
@@ -95,7 +95,7 @@ class Gryphon(ArrayIndex):
                 "root_group": root_group,
                 "always_start": np.array([tree.always], np.int32),
                 **tree.arrays,
-                **roster_of(tree.order, tree.left_offsets, tree.left, checks, rank),
+                **roster_of(tree.order, tree.left_offsets, tree.left, checks, rank).arrays(),
             },
         )
 

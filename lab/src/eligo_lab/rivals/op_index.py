@@ -28,7 +28,7 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import roster_handle, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
 from eligo.index.checks import build_checks, no_sight, see
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
@@ -83,7 +83,7 @@ class OpIndex(ArrayIndex):
         self.handle = make_op_index(
             conjunctions.space_handle,
             conjunctions.predicate_handle,
-            roster_handle(arrays),
+            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
             *(arrays[name] for name in OWN),
         )
 
@@ -110,7 +110,7 @@ class OpIndex(ArrayIndex):
                 "need": need[order],
                 "member": member,
                 **sort_once(conjunctions, listing, order, row_start, row_stop),
-                **roster,
+                **roster.arrays(),
             },
         )
 

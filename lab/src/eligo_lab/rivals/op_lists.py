@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from eligo.compile import codes
 from eligo.compile.compiled import I32, I64, U8, Arrays, grown
 from eligo.compile.conjunctions import Conjunctions
-from eligo.index.candidates import interleaved, split_rows
+from eligo.index.candidates import Roster, interleaved, split_rows
 from eligo.index.checks import Checks, leading
 from eligo.jit import inline, kernel
 
@@ -47,12 +47,12 @@ class Listing:
     how: U8  # UNLISTED, ONE_RUN, MANY_RUNS
 
 
-def roster_of(order: I32, offsets: I64, items: I32, checks: Checks, rank: I64) -> Arrays:
+def roster_of(order: I32, offsets: I64, items: I32, checks: Checks, rank: I64) -> Roster:
     """Rows for the conjunctions order[r], each with only the predicates items[offsets[r]:offsets[r+1]] to check."""
     rows, none = np.arange(len(order), dtype=np.int32), np.full(len(order), -1, np.int32)
     head, tail_offsets, tail = split_rows(offsets, items, rank, rows, none)
     head, tail = (interleaved(checks.code, checks.word, predicates) for predicates in (head, tail))
-    return {"conjunction": order, "head": head, "tail_offsets": tail_offsets, "tail": tail}
+    return Roster(order, head, tail_offsets, tail)
 
 
 def build_listing(conjunctions: Conjunctions) -> Listing:

@@ -31,7 +31,7 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.errors import LimitError
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import build_roster, roster_handle, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import build_checks, leading, no_sight, see
 from eligo.index.propagation import access_predicates
 from eligo.index.selectivity import unlikeliness
@@ -87,7 +87,7 @@ class Stabbing(ArrayIndex):
         self.handle = make_stabbing(
             conjunctions.space_handle,
             conjunctions.predicate_handle,
-            roster_handle(arrays),
+            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
             *(arrays[name] for name in _OWN),
             np.array([np.count_nonzero(np.diff(arrays["spoken_offsets"]))]),
         )
@@ -135,7 +135,7 @@ class Stabbing(ArrayIndex):
                 "spoken_place": speakers.place,
                 "silent": ~speakers.bits,
                 "inexact": as_words(inexact),
-                **roster,
+                **roster.arrays(),
             },
         )
 
