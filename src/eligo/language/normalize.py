@@ -246,10 +246,10 @@ def _bounds(group: list[Predicate]) -> dict[Cut, Bound]:
 
 def _say(attribute: str, values: ValueSet, bounds: dict[Cut, Bound]) -> list[Predicate] | None:
     """The set as predicates whose AND it is: `=`, `in`, one or two comparisons, `between`; None if there are none."""
-    points = [bounds.get(low) for low, high in values if _is_point(low, high, bounds)]
+    lows = [(bounds[low], high) for low, high in values if low in bounds]
+    points = tuple(value for (value, past), high in lows if not past and after(value) == high)
     if len(points) == len(values):
-        found = tuple(point[0] for point in points if point is not None)
-        return [Predicate(attribute, "=" if len(found) == 1 else "in", found)]
+        return [Predicate(attribute, "=" if len(points) == 1 else "in", points)]
     if len(values) > 1:
         return None
     (low, high) = values[0]
@@ -279,10 +279,6 @@ def _say(attribute: str, values: ValueSet, bounds: dict[Cut, Bound]) -> list[Pre
     if not beyond and past:
         return [Predicate(attribute, "between", (least, most))]
     return [lower, Predicate(attribute, "<=" if past else "<", (most,))]
-
-
-def _is_point(low: Cut, high: Cut, bounds: dict[Cut, Bound]) -> bool:
-    return low in bounds and not bounds[low][1] and after(bounds[low][0]) == high
 
 
 def deduplicate(node: And | Or, context: Context) -> Node:

@@ -70,6 +70,7 @@ def whole_low(place):
 
 @inline
 def whole_high(place):
+    """The last whole number at or below a place, as a position."""
     return np.uint64((place & TOP) >> 1)
 
 
@@ -151,16 +152,6 @@ def named_by(words, q):
 
 
 @inline
-def position(form, value):
-    """The position of a value, given as place or coordinate, whatever the form's checks have."""
-    if form == WHOLE:
-        return np.uint64((value & TOP) >> 1)
-    if form in (FLOAT, TIME):
-        return unsigned(value)
-    return np.uint64(value)
-
-
-@inline
 def point_at(words, q, form, i):
     """The position of value i of a check that names values."""
     code = words[q]
@@ -174,11 +165,13 @@ def point_at(words, q, form, i):
             while mask >> np.uint64(off) & np.uint64(1) == 0:
                 off += 1
             place += off << np.int64(form == WHOLE)
-        return np.uint64((place & TOP) >> 1) if form == WHOLE else np.uint64((place & TOP) - 1)
+        return whole_high(place) if form == WHOLE else np.uint64((place & TOP) - 1)
     low, _ = pair_at(words, q, i)
-    if code & LONG == 0 and form != WHOLE:
+    if form == WHOLE:
+        return whole_high(low)
+    if code & LONG == 0:
         return np.uint64((low & TOP) - 1)
-    return position(form, low)
+    return unsigned(low) if form in (FLOAT, TIME) else np.uint64(low)
 
 
 @inline
