@@ -298,9 +298,8 @@ def _pieces() -> None:
     """Joins rules that were compiled apart, with statistics of events: what workers do on Spark."""
     from eligo.compile.attributes import Attributes
     from eligo.compile.builder import Builder
-    from eligo.compile.dictionary import NO_STRINGS, merge_strings
     from eligo.compile.naming import attribute_counts
-    from eligo.compile.strings import Strings
+    from eligo.compile.strings import Strings, merge_strings
     from eligo.evaluate.interval import Interval
     from eligo.index.registry import INDEXES, choose
     from eligo.language import parse
@@ -321,7 +320,7 @@ def _pieces() -> None:
         for number, text in enumerate(_RULES):
             pending.add(f"rule {len(pieces)} {number}", normalize(parse(text), multi=multi), "", 1.0, ("some",), number)
         pieces.append(make_piece(pending, attributes, strings))
-    data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
+    data, offsets, slots, numbers = merge_strings([piece.strings for piece in pieces])
     recipe = Recipe(choose("auto"), Interval, Attributes(pieces[0].attributes), Strings((data, offsets, slots)))
     seen = {"a": Values(2, ((1, 1.0), (2, 1.0))), "s": Values(1, (("x", 1.0),))}
     recipe.sample = Statistics(2, seen, recipe.attributes, recipe.strings)

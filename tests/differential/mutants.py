@@ -44,17 +44,20 @@ FIRST, NEXT = 90, 25  # seconds after which a comparison hangs: the first, which
 # What chooses between ways that all give the right answer, watches, measures or draws; and what no matcher calls.
 NO_ANSWERS = (
     "access_predicates", "rank", "adapt", "recycling", "selectivity", "statistics", "draw", "eligo_lab.bench", "eligo_lab.workload",
-    "eligo_lab.intervals", "op_kept", "spark", "signature", "integers", "exchange", "prove", "dictionary", "renumber", "pieces", "naming",
+    "eligo_lab.intervals", "op_kept", "spark", "signature", "integers", "exchange", "prove", "renumber", "pieces", "naming",
 )  # fmt: skip
 # The setups that try a kernel, by the module it stands in; the first that fits.
 SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("segments.living", (("be-tree", "interval"),)),
     ("index.be_tree", (("be-tree", "interval"), ("be-tree-batch", "interval"))),
     ("index.ps_tree.bloom", (("pst-bloom", "interval"),)),
+    ("index.ps_tree.pst_bloom", (("pst-bloom", "interval"),)),
     ("index.ps_tree.hash", (("pst-hash", "interval"),)),
+    ("index.ps_tree.pst_hash", (("pst-hash", "interval"),)),
     ("index.ps_tree", (("pst-hash", "interval"), ("pst-bloom", "interval"))),
     ("index.dynamic", (("be-tree", "interval"), ("be-tree-batch", "shared"))),
     ("eligo_lab.rivals.counting", (("counting", "interval"),)),
+    ("eligo_lab.rivals.postings", (("counting", "interval"), ("k-index", "interval"))),
     ("eligo_lab.rivals.k_index", (("k-index", "interval"),)),
     ("eligo_lab.rivals.op_", (("op-index", "interval"),)),
     ("eligo_lab.rivals.gryphon", (("gryphon", "interval"),)),

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from eligo.index.be_tree.blocks import block_room
-from eligo.index.be_tree.directory import find_partition
+from eligo.index.be_tree.blocks import block_room, find_partition
 from eligo.index.be_tree.nodes import (
     ATOMIC,
     BELOW,

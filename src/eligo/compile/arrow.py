@@ -123,8 +123,12 @@ def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) ->
     is_map = pa.types.is_map(column.type)
     if (not is_map and not pa.types.is_struct(column.type)) or column.null_count == len(column):
         return []
-    if is_map:
-        return _map_values(name, column, events, encoder)
+    if is_map:  # one attribute, or path to some, for each key that rules name
+        if not _is_key(kind := column.type.key_type):
+            raise ColumnError(
+                f"attribute {name!r} is a map with keys of Arrow type {kind}; only strings name attributes"
+            )
+        return _values_by_key(name, f"{name}.", _pair_lists(column), events, encoder)
     fields = list(column.type)
     paths = {i: f"{name}.{field.name}" for i, field in enumerate(fields)}
     paths = {i: path for i, path in paths.items() if path in encoder.metas or path in encoder.paths}
@@ -135,14 +139,6 @@ def _inner(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) ->
     present = np.flatnonzero(numpy_of(column.is_valid()))
     events = present if events is None else events[present]
     return [(path, column.field(i).take(arrow_of(present)), events) for i, path in paths.items()]
-
-
-def _map_values(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:
-    """A map from names to values: one attribute, or path to some, for each key that rules name."""
-    kind = column.type.key_type
-    if not _is_key(kind):
-        raise ColumnError(f"attribute {name!r} is a map with keys of Arrow type {kind}; only strings name attributes")
-    return _values_by_key(name, f"{name}.", _pair_lists(column), events, encoder)
 
 
 def _pair_values(name: str, column: pa.Array, events: I64 | None, encoder: Encoder) -> list[Piece]:

@@ -30,21 +30,9 @@ from typing import Final
 import numpy as np
 
 from eligo.compile import codes
-from eligo.compile.json_words import ODD as NO_CHARACTER
-from eligo.compile.json_words import after_character
+from eligo.compile.json_words import is_utf8
 from eligo.compile.strings import find_at
-from eligo.jit import (
-    address_of,
-    bits_of,
-    byte_at,
-    float32_at,
-    inline,
-    int32_at,
-    int64_at,
-    kernel,
-    put_int64,
-    word_at,
-)
+from eligo.jit import address_of, bits_of, byte_at, float32_at, inline, int32_at, int64_at, kernel, put_int64, word_at
 
 # Kinds of nodes; those below FLOAT32 are integers.
 NOTHING: Final = 0
@@ -228,13 +216,7 @@ def text_number(strings, node, i):
     if number < 0:  # those that have a number are UTF-8
         while end - begin >= 8 and word_at(data, begin) & _NO_ASCII == NO_BITS:
             begin += 8
-        while begin < end:
-            if byte_at(data, begin) < 128:
-                begin += 1
-            else:
-                begin = after_character(data, begin, end)
-                if begin == NO_CHARACTER:
-                    return number, False
+        return number, is_utf8(data, begin, end)
     return number, True
 
 

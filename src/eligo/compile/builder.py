@@ -14,21 +14,13 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.attributes import Attributes
+from eligo.compile.codes import RunCodes, integer_runs
 from eligo.compile.compiled import Compiled
-from eligo.compile.integers import RunCodes, integer_runs
 from eligo.compile.strings import Strings
 from eligo.errors import RuleTypeError
-from eligo.language.normalize.merge import Meaning, meaning
+from eligo.language.normalize import Meaning, meaning
 from eligo.language.tree import And, Constant, Node, Or, Predicate, Quantified
-from eligo.language.values import (
-    EVERYTHING,
-    Cut,
-    ValueSet,
-    complement,
-    intersect,
-    is_residual,
-    positive_set,
-)
+from eligo.language.values import EVERYTHING, Cut, ValueSet, complement, intersect, is_residual, positive_set
 
 _FEW, _SHORT = 64, 1024  # values, and characters of all of them, of a predicate that is remembered
 _REMEMBERED = 1 << 20

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from eligo.language.values import NUMBER, Cut
 from eligo.language.values import OBJECT as _OBJECT
@@ -46,6 +47,9 @@ ALL_VALUES = 2  # every value must lie in the set (a negated predicate on severa
 RESIDUAL = 4  # the set is a superset: the text must also match a pattern
 RESIDUAL_NEGATED = 8  # … must not match it
 
+RunCodes: TypeAlias = tuple[int, int, int, int, int, int]  # kind, key and key2 of the low cut, and of the high one
+
+_EXACT = 2**53
 _HIGH = 0x7FFF_FFFF_FFFF_FFFF
 
 
@@ -79,3 +83,44 @@ def cut_codes(cut: Cut, string_number: Callable[[str], int]) -> tuple[int, int, 
         return number_keys(value)
     assert isinstance(value, int)
     return 4 * kind + 1, value, 0
+
+
+def integer_runs(operator: str, values: Sequence[Any]) -> list[RunCodes] | None:
+    """The runs of values that satisfy `x operator values`, for whole numbers of at most 53 bits; None for others.
+
+    A short way for the most usual predicates: for these numbers a float is exact, so the cuts right before and right
+    after one need no search for neighbours. What comes out is what `language.values.positive_set` and `cut_codes` give
+    together, in a fifth of the time.
+    """
+    for value in values:
+        if type(value) is not int or not -_EXACT < value < _EXACT:
+            return None
+    if operator == "=":
+        return [_only(values[0])]
+    if operator == "in":
+        return [_only(value) for value in sorted(set(values))]
+    if operator == "between":
+        low, high = values
+        return [(*_before(low), *_after(high))] if low <= high else []
+    if operator == "<":
+        return [(START_NUMBER, 0, 0, *_before(values[0]))]
+    if operator == "<=":
+        return [(START_NUMBER, 0, 0, *_after(values[0]))]
+    if operator == ">":
+        return [(*_after(values[0]), START_BOOLEAN, 0, 0)]
+    if operator == ">=":
+        return [(*_before(values[0]), START_BOOLEAN, 0, 0)]
+    return None
+
+
+def _before(value: int) -> tuple[int, int, int]:
+    return NUMBER_CUT, value, ordered_bits(value)
+
+
+def _after(value: int) -> tuple[int, int, int]:
+    return NUMBER_CUT, value + 1, ordered_bits(value) + 1  # the next float above
+
+
+def _only(value: int) -> RunCodes:
+    bits = ordered_bits(value)
+    return NUMBER_CUT, value, bits, NUMBER_CUT, value + 1, bits + 1

@@ -32,18 +32,10 @@ _DOT: Final = ord(".")
 class Branches:
     """What the kernel follows, for so many attributes, in arrays (json_kernels.py); and the node of each name."""
 
-    def __init__(
-        self, attributes: int, nodes: dict[str, int], names: U8, branches: I64, slots: I32, node_meta: I64, filters: U64
-    ) -> None:
+    def __init__(self, attributes: int, nodes: dict[str, int], *arrays: *tuple[U8, I64, I32, I64, U64]) -> None:
         self.attributes, self.nodes = attributes, nodes
-        self.names, self.branches, self.slots, self.node_meta, self.node_filter = (
-            names,
-            branches,
-            slots,
-            node_meta,
-            filters,
-        )
-        self.handle = json_kernels.make_json_names(names, branches, slots, node_meta, filters)
+        self.names, self.branches, self.slots, self.node_meta, self.node_filter = arrays
+        self.handle = json_kernels.make_json_names(*arrays)
 
 
 class JsonReader:
@@ -146,13 +138,11 @@ def _branches(attributes: Attributes) -> Branches:
     known: Branches | None = attributes.branches
     metas = attributes.metas
     if known is None or known.attributes != len(metas):
-        known = attributes.branches = _extended(known or _no_branches(), list(metas.items()))
+        if known is None:
+            none, whole, bits = np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(1, np.uint64)
+            known = Branches(0, {}, none, whole, np.zeros(16, np.int32), np.full(1, -1, np.int64), bits)
+        known = attributes.branches = _extended(known, list(metas.items()))
     return known
-
-
-def _no_branches() -> Branches:
-    whole, bits = np.zeros(0, np.int64), np.zeros(1, np.uint64)
-    return Branches(0, {}, np.zeros(0, np.uint8), whole, np.zeros(16, np.int32), np.full(1, -1, np.int64), bits)
 
 
 def _extended(known: Branches, metas: list[tuple[str, int]]) -> Branches:

@@ -114,6 +114,16 @@ def after_character(data, at, end):
 
 
 @inline
+def is_utf8(data, at, end):
+    """Whether bytes are valid UTF-8."""
+    while at < end:
+        at = at + 1 if byte_at(data, at) < 128 else after_character(data, at, end)
+        if at == ODD:
+            return False
+    return True
+
+
+@inline
 def after_escape(data, at, end):
     """The place behind an escape, whose backslash stands before `at`; behind both halves of a surrogate pair."""
     if at >= end:

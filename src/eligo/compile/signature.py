@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.codes import STRING_CUT
 from eligo.compile.compiled import F64, I64, Compiled, mixed
-from eligo.compile.dictionary import StringArrays
-from eligo.compile.strings import hash_bytes
+from eligo.compile.strings import StringArrays, hash_bytes
 from eligo.jit import inline, kernel
 
 BUCKETS = 256

@@ -14,7 +14,7 @@ numbers, and the free ones are given out again. Whoever encodes events for older
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from eligo.jit import address_of, byte_at, inline, int32_at, int64_at, kernel
 
+StringArrays = tuple[NDArray[np.uint8], NDArray[np.int64]]  # data and offsets
 _BYTES = 4 << 20  # of strings remembered as Python objects, so that a usual event costs a dict look-up each
 _LONGEST = 4096  # bytes of a string that is remembered
 _ENTRY = 80  # bytes that remembering a string takes beside it
@@ -80,15 +81,22 @@ def find_bytes(data, begin, end, slots, text, start, stop):
     )
 
 
+@inline
+def enter_string(data, start, stop, slots, number):
+    """Enters the string data[start:stop], which is new, into the slots under a number. Returns its slot."""
+    mask = np.uint64(len(slots) - 1)
+    at = hash_bytes(data, start, stop) & mask
+    while slots[at] != 0:
+        at = (at + np.uint64(1)) & mask
+    slots[at] = number + 1
+    return at
+
+
 @kernel
 def fill_slots(data, begin, end, slots, first, count):
     """Enter strings first … count-1, all different, into the slots."""
-    mask = np.uint64(len(slots) - 1)
     for number in range(first, count):
-        at = hash_bytes(data, begin[number], end[number]) & mask
-        while slots[at] != 0:
-            at = (at + np.uint64(1)) & mask
-        slots[at] = number + 1
+        enter_string(data, begin[number], end[number], slots, number)
 
 
 @kernel
@@ -96,7 +104,7 @@ def add_strings(data, offsets, own, begin, end, slots, free, count, size, number
     """Writes the numbers of strings; those that are new take free numbers from the end, then those from `count` on.
     Returns how many free ones were taken, one more than the highest number, and where the bytes end.
     """
-    mask, used = np.uint64(len(slots) - 1), 0
+    used = 0
     for i in range(len(offsets) - 1):
         number = find_bytes(own, begin, end, slots, data, offsets[i], offsets[i + 1])
         if number < 0:
@@ -111,10 +119,7 @@ def add_strings(data, offsets, own, begin, end, slots, free, count, size, number
                 own[size] = data[k]
                 size += 1
             end[number] = size
-            at = hash_bytes(own, begin[number], end[number]) & mask
-            while slots[at] != 0:
-                at = (at + np.uint64(1)) & mask
-            slots[at] = number + 1
+            enter_string(own, begin[number], size, slots, number)
         numbers[i] = number
     return used, count, size
 
@@ -124,7 +129,6 @@ def keep_strings(data, begin, end, used, slots):
     """The strings that are used, one after another, and entered into the slots: their bytes, and offsets for every
     number; strings that are not used have no bytes.
     """
-    mask = np.uint64(len(slots) - 1)
     offsets = np.zeros(len(used) + 1, np.int64)
     for i in range(len(used)):
         offsets[i + 1] = offsets[i] + (end[i] - begin[i] if used[i] else 0)
@@ -133,10 +137,7 @@ def keep_strings(data, begin, end, used, slots):
         if used[i]:
             for k in range(end[i] - begin[i]):
                 kept[offsets[i] + k] = data[begin[i] + k]
-            at = hash_bytes(data, begin[i], end[i]) & mask
-            while slots[at] != 0:
-                at = (at + np.uint64(1)) & mask
-            slots[at] = i + 1
+            enter_string(data, begin[i], end[i], slots, i)
     return kept, offsets
 
 
@@ -333,12 +334,50 @@ def _entered(slots: NDArray[np.int32], table: _Table) -> NDArray[np.int32]:
 @kernel
 def move_slots(data, begin, end, numbers, slots):
     """Enter some strings into the slots."""
-    mask = np.uint64(len(slots) - 1)
     for number in numbers:
-        at = hash_bytes(data, begin[number], end[number]) & mask
-        while slots[at] != 0:
-            at = (at + np.uint64(1)) & mask
-        slots[at] = number + 1
+        enter_string(data, begin[number], end[number], slots, number)
+
+
+def merge_strings(
+    tables: Sequence[StringArrays],
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Data, offsets and slots of all strings of some tables, numbered in the order in which they come, so that those of
+    the first table keep their numbers; and for each table the numbers that its strings have then.
+    """
+    data = np.empty(sum(int(offsets[-1]) for _, offsets in tables), np.uint8)
+    offsets = np.zeros(1 + sum(len(offsets) - 1 for _, offsets in tables), np.int64)
+    slots = slots_for(len(offsets) - 1)
+    count, numbers = 0, []
+    for table in tables:
+        mine = np.empty(len(table[1]) - 1, np.int32)
+        count = int(enter_strings(data, offsets, slots, count, *table, mine))
+        numbers.append(mine)
+    data, offsets = data[: offsets[count]].copy(), offsets[: count + 1].copy()
+    fitting = slots_for(count)
+    if len(fitting) != len(slots):
+        fill_slots(data, offsets, offsets[1:], fitting, 0, count)
+        slots = fitting
+    return data, offsets, slots, numbers
+
+
+@kernel
+def enter_strings(data, offsets, slots, count, more, more_offsets, numbers):
+    """Writes the numbers of the strings of a table, which are entered if they are new. Returns how many there are in
+    all then.
+    """
+    for s in range(len(more_offsets) - 1):
+        start, stop = more_offsets[s], more_offsets[s + 1]
+        known = find_bytes(data, offsets, offsets[1:], slots, more, start, stop)
+        if known < 0:
+            end = offsets[count]
+            for i in range(stop - start):
+                data[end + i] = more[start + i]
+            offsets[count + 1] = end + stop - start
+            enter_string(more, start, stop, slots, count)
+            known = np.int32(count)
+            count += 1
+        numbers[s] = known
+    return count
 
 
 def _grown(array: NDArray[Any], least: int) -> NDArray[Any]:

@@ -81,7 +81,7 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
     data, offsets = _NO_BYTES, _NO_OFFSETS
     key: I64
     if is_type.is_string(kind) or is_type.is_large_string(kind):
-        words = _whole(left).dictionary_encode()
+        words = in_one_piece(left).dictionary_encode()
         texts = words.dictionary.cast(pa.large_string())
         offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
@@ -100,7 +100,7 @@ def flat_column(column: pa.ChunkedArray | pa.Array) -> Column:
         number, key = NUMBER, ordered_floats(whole.astype(np.float64))
         _put_large(whole, np.flatnonzero((whole > 2**53) | (whole < -(2**53))), key, rest)
     elif is_type.is_decimal(kind):
-        found, entry = decimal_entries(_whole(left))
+        found, entry = decimal_entries(in_one_piece(left))
         floats = np.where(found == RAW_FLOAT, entry.view(np.float64), entry.astype(np.float64))
         number, key = NUMBER, ordered_floats(floats)
         _put_large(entry, np.flatnonzero(found != RAW_FLOAT), key, rest)
@@ -136,7 +136,7 @@ def moments_of(column: pa.ChunkedArray | pa.Array) -> I64:
     return moments
 
 
-def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def in_one_piece(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column in one piece."""
     if isinstance(column, pa.Array):
         return column
@@ -181,13 +181,13 @@ def _with_dicts(kind: pa.DataType, value: Any) -> Any:
     return value
 
 
-def rows_of_table(table: pa.Table | pa.RecordBatch, names: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The rows as dicts, with all columns or some; a null is left out."""
-    if len(set(table.schema.names)) < len(table.schema.names):
+def rows_of_table(table: pa.Table | pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows as dicts; a null is left out."""
+    names = table.schema.names
+    if len(set(names)) < len(names):
         raise ColumnError("two columns of the table have one name: rename one")
-    chosen = table.schema.names if names is None else [name for name in table.schema.names if name in set(names)]
     for start in range(0, table.num_rows, _SLICE):
         part = table.slice(start, _SLICE)
-        columns = [column_values(part.column(name)) for name in chosen]
+        columns = [column_values(part.column(name)) for name in names]
         for values in zip(*columns, strict=True) if columns else ((),) * part.num_rows:
-            yield {name: value for name, value in zip(chosen, values, strict=True) if value is not None}
+            yield {name: value for name, value in zip(names, values, strict=True) if value is not None}

@@ -79,11 +79,7 @@ class Comparisons:
         self.all: list[Comparison] = []
         self.truths: NDArray[np.int8] = np.array([[1] * OUTCOMES, [ASK] * OUTCOMES], np.int8)
         self._rows: dict[tuple[bool | None, ...], int] = {}
-        self._tables: dict[int, DecidedTags] = {}
-
-    @property
-    def count(self) -> int:
-        return len(self.all)
+        self.tables: dict[int, DecidedTags] = {}  # by the id of the list of tags
 
     def get(self, attribute: str, other: str, exactly: bool) -> Comparison:
         """Returns the comparison of two attributes."""
@@ -105,21 +101,15 @@ class Comparisons:
                 self.truths = np.concatenate((self.truths, more))
         return known
 
-    def of(self, tags: list[str]) -> DecidedTags | None:
-        """Returns how the tags of one table of rules are decided, if that is known."""
-        return self._tables.get(id(tags))
-
-    def add(self, tags: list[str], formula: Callable[[str], Formula], prefilter: Prefilter) -> DecidedTags:
-        """Have a table of rules known."""
-        with self._lock():
-            if len(self._tables) >= _TABLES:
-                self._tables = {}
-            made = self._tables[id(tags)] = DecidedTags(self, tags, formula, prefilter)  # keeps the list, and its id
-        return made
-
-    def forget_tables(self) -> None:
-        """Start over with no table known."""
-        self._tables = {}
+    def decided(self, tags: list[str], formula: Callable[[str], Formula], prefilter: Prefilter) -> DecidedTags:
+        """Returns how the tags of one table of rules are decided."""
+        known = self.tables.get(id(tags))
+        if known is None:
+            with self._lock():
+                if len(self.tables) >= _TABLES:
+                    self.tables = {}
+                known = self.tables[id(tags)] = DecidedTags(self, tags, formula, prefilter)  # keeps the list and its id
+        return known
 
 
 class Prefilter:

@@ -135,8 +135,7 @@ class Documents:
             directory.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise OptionError(f"{directory}: is a file; documents are kept in a directory") from None
-        self._restore(log := Log(directory / NAME, sync), wanted)
-        self._log = log
+        self._restore(Log(directory / NAME, sync), wanted)
 
     @classmethod
     def read(cls, path: Path) -> Documents:
@@ -149,8 +148,7 @@ class Documents:
     def open(cls, path: Path, sync: SyncPolicy) -> Documents:
         """Returns the documents that a file has; what becomes of them is written down there."""
         made = cls.__new__(cls)
-        made._restore(log := Log(path, sync), None)
-        made._log = log
+        made._restore(Log(path, sync), None)
         return made
 
     def _restore(self, found: Folded, keep: Keep | None) -> None:
@@ -177,8 +175,10 @@ class Documents:
             found.single = {}
             self._next = max(self._next, found.next)
             self._expire()
-        if isinstance(found, Log) and (state is None or self.keep != before):
-            found.journal.append(durable.STATE, durable.state_payload(self.keep, self._next, self._newest))
+        if isinstance(found, Log):
+            if state is None or self.keep != before:
+                found.journal.append(durable.STATE, durable.state_payload(self.keep, self._next, self._newest))
+            self._log = found
 
     def _begin(self, keep: Keep) -> None:
         self.keep = keep
@@ -271,12 +271,8 @@ class Documents:
 
     def put(self, document: Document, owners: Sequence[str] = ()) -> int:
         """Keep a checked document, delivered to some owners; with `lock` held. Returns its number."""
-        number, raw = self._next, packed(document)
-        added = [(number, tuple(owners), raw)]
-        with self._written(durable.ADD, lambda: durable.add_payload(added)), self.gate, uninterrupted():
-            self._place_added(added, [document])
-            self._expire()
-        self._shorten()
+        number = self._next
+        self._put([(number, tuple(owners), packed(document))], [document])
         return number
 
     def put_many(self, documents: list[Document]) -> None:
@@ -285,9 +281,10 @@ class Documents:
         if self.keep.count is not None and len(documents) > self.keep.count:
             first += len(documents) - self.keep.count  # those before would be gone at once
             documents = documents[-self.keep.count :]
-        if not documents:
-            return
-        added: list[Added] = [(first + i, (), packed(document)) for i, document in enumerate(documents)]
+        if documents:
+            self._put([(first + i, (), packed(document)) for i, document in enumerate(documents)], documents)
+
+    def _put(self, added: list[Added], documents: list[Document]) -> None:
         with self._written(durable.ADD, lambda: durable.add_payload(added)), self.gate, uninterrupted():
             self._place_added(added, documents)
             self._expire()

@@ -24,16 +24,10 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import I32, I64
 from eligo.compile.unusable import UnusableValuesError
 from eligo.documents.columns import column_values
-from eligo.documents.comparisons import (
-    ABSENT_FROM_EVENT,
-    NOTHING_TO_JOIN,
-    UNDECIDED,
-    UNKNOWN,
-    WANTED,
-)
+from eligo.documents.comparisons import ABSENT_FROM_EVENT, NOTHING_TO_JOIN, UNDECIDED, UNKNOWN, WANTED
 from eligo.documents.index import MARKED, PRESENT, RUNS, TERM, U64, Runs, search_common, search_led, search_listed
 from eligo.documents.values import plain, run_keys
-from eligo.language.quantified import Search, Term, set_of, term_of, with_truths
+from eligo.language.quantified import Search, Term, set_of, spread, term_of, with_truths
 from eligo.language.ranges import Range
 from eligo.language.reference import ABSENT, Moment, leaf_holds, lookup, matches, pair_holds
 from eligo.language.tree import And, Constant, Join, Node, Or, Predicate
@@ -210,7 +204,7 @@ class EventState:
         self.index = joins.documents.index
         self._values: dict[str, list[Any] | None] = {}
         self._truths: dict[Question, bool] = {}
-        self._outcomes: I64 = np.full(joins.comparisons.count, UNKNOWN, np.int64)  # by number of a comparison
+        self._outcomes: I64 = np.full(len(joins.comparisons.all), UNKNOWN, np.int64)  # by number of a comparison
         self._terms: dict[str, Asked | None] = {}  # by the text of the literal
         self._rows: dict[str, int] = {}  # of literals in `marks`
         self._marks = _NO_MARKS  # bit vectors
@@ -257,7 +251,7 @@ class EventState:
         """Returns the slot of a document that makes an `exists` true, or a `forall` false, or -1; `any_slot`: it may be
         another slot, if there is such a document.
         """
-        if question.conditions and self._has_range(question.conditions):
+        if any(isinstance(lookup(self.event, name), Range) for name in question.conditions):
             return self._slowly(question)
         if question.plan.searches is None:
             self.joins.counts["bit vectors"] += 1
@@ -269,10 +263,6 @@ class EventState:
                 if slot >= 0:
                     return slot
         return -1
-
-    def _has_range(self, names: Iterable[str]) -> bool:
-        """Whether the event has a range under one of the names."""
-        return any(isinstance(lookup(self.event, name), Range) for name in names)
 
     def _slowly(self, question: Question) -> int:
         """Looks at one document after another: for an event with a range in what a quantifier says of the event."""
@@ -288,7 +278,7 @@ class EventState:
 
     def compared(self, wanted: bool) -> I64:
         """Returns what comparisons come to for this event, by number; `wanted`: those that are WANTED are made."""
-        count = self.joins.comparisons.count
+        count = len(self.joins.comparisons.all)
         if count > len(self._outcomes):  # of rules that came meanwhile
             more = np.full(count - len(self._outcomes), UNKNOWN, np.int64)
             self._outcomes = np.concatenate((self._outcomes, more))
@@ -462,9 +452,7 @@ class EventState:
     def _node_bits(self, question: Question, node: Node) -> U64:
         """Returns a bit for every document that makes a part of a body true."""
         alive = self.index.alive
-        if isinstance(node, Predicate) and node.operator == "contains all" and node.variable:
-            single = [Predicate(node.attribute, "contains any", (v,), node.negated, node.variable) for v in node.values]
-            node = Or(tuple(single)) if node.negated else And(tuple(single))
+        node = spread(node)
         if isinstance(node, (And, Or)):
             words = self._node_bits(question, node.children[0])
             for child in node.children[1:]:

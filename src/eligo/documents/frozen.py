@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from eligo.arrow import numpy_of
 from eligo.compile.compiled import I64, U8, Arrays
 from eligo.documents import index
-from eligo.documents.columns import flat_column
+from eligo.documents.columns import flat_column, in_one_piece
 from eligo.documents.documents import Documents
 from eligo.documents.index import DocumentIndex, Runs, prefix_keys
 from eligo.documents.values import key_of
@@ -145,11 +145,11 @@ def values_of_column(column: pa.ChunkedArray | pa.Array) -> Values:
     several = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
     if several:
         there = column.drop_null()
-        lengths = numpy_of(_joined(pc.list_value_length(there))).astype(np.int64)
+        lengths = numpy_of(in_one_piece(pc.list_value_length(there))).astype(np.int64)
         column = pc.list_flatten(there)
-        known = numpy_of(_joined(column.is_valid())).astype(np.bool_)
+        known = numpy_of(in_one_piece(column.is_valid())).astype(np.bool_)
         if pa.types.is_floating(column.type):
-            known &= ~numpy_of(_joined(pc.is_nan(column).fill_null(False))).astype(np.bool_)
+            known &= ~numpy_of(in_one_piece(pc.is_nan(column).fill_null(False))).astype(np.bool_)
         ends = np.cumsum(lengths)
         before = np.concatenate(([0], np.cumsum(known)))
         uneven = int((before[ends] - before[ends - lengths] != 1).sum())
@@ -172,10 +172,6 @@ def values_of_column(column: pa.ChunkedArray | pa.Array) -> Values:
     first = np.ones(len(key), np.bool_)
     first[1:] = (key[1:] != key[:-1]) | (rest[1:] != rest[:-1])
     return Values(flat.kind, rows, here, uneven, key[first], rest[first])
-
-
-def _joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _sorted_texts(data: NDArray[np.uint8], offsets: I64) -> dict[str, Any]:

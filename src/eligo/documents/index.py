@@ -530,7 +530,7 @@ class DocumentIndex:
         self._cells = self._blocks = 0  # taken so far
         self._free_cells: list[int] = []
         self._free_blocks: list[int] = []
-        self._block, cells, blocks = BLOCK, 64, 4
+        cells, blocks = 64, 4
         self._arrays: dict[str, NDArray[Any]] = {
             "kind": np.zeros(cells, np.uint8), "key": np.zeros(cells, np.int64), "rest": np.zeros(cells, np.int64),
             "slot": np.zeros(cells, np.int32), "following": np.zeros(cells, np.int32),
@@ -663,7 +663,7 @@ class DocumentIndex:
         """Returns a bit for every slot: whether its document has a value between places, as `hits` values do."""
         words = np.zeros(len(self.alive), np.uint64)
         if 2 * hits > self.here[attribute] and not self.uneven[attribute]:  # those that have not are fewer
-            end = self._arrays["sizes"][attribute] * self._block
+            end = self._arrays["sizes"][attribute] * BLOCK
             mark(self.handle, attribute, np.concatenate(([0], places, [end])), words)
             return words ^ self.present(attribute)
         mark(self.handle, attribute, places, words)
@@ -687,10 +687,7 @@ class DocumentIndex:
             self.here[attribute] += 1
             self.uneven[attribute] += len(some) != 1
             for value in some:
-                kind, key, rest, _ = key_of(value)
-                if kind == STRING:
-                    rest = self._interned(value)
-                rows.append((attribute, self._new_cell(), kind, key, rest))
+                rows.append((attribute, self._new_cell(), *self._stored(value)))
         if rows:
             free = self._reserve_blocks(len(rows))  # before the handle: arrays may grow
             took = insert_document(self.handle, np.array(rows, np.int64), slot, free)
@@ -778,12 +775,7 @@ class DocumentIndex:
             ranks[numbers[pc.sort_indices(words).to_numpy()]] = np.arange(len(numbers))  # by bytes
             rest[texts] = ranks[rest[texts]]
         ordered = cells[np.lexsort((cells, rest, key, kind))]
-        needed = len(ordered) // (2 * self._block // 3) + 1
-        if len(self._free_blocks) < needed:
-            self._make_blocks(needed)
-        if self._arrays["directory"].shape[1] <= needed + 1:
-            self._grow("directory", (len(self._arrays["directory"]), 2 * needed + 2))
-        free = np.array(self._free_blocks[::-1][:needed], np.int32)
+        free = self._reserve_blocks(len(ordered) // (2 * BLOCK // 3) + 1)
         fill_blocks(self.handle, attribute, ordered, free)
         used = int(self._arrays["sizes"][attribute])
         del self._free_blocks[len(self._free_blocks) - used :]
@@ -805,22 +797,21 @@ class DocumentIndex:
         self._cells += 1
         return self._cells - 1
 
-    def _interned(self, value: str) -> int:
-        """Returns the number of a string that one more cell has."""
-        length, taken = len(self.strings), self.strings.taken
-        number = self.strings.intern(value)
-        if number < length and self.strings.taken > taken:
-            self.reused.append(number)
-        self._texts += 1
-        return number
-
-    def _cell(self, slot: int, value: Any) -> int:
-        cell = self._new_cell()
+    def _stored(self, value: Any) -> tuple[int, int, int]:
+        """Returns kind, key and rest of a value that one more cell has."""
         kind, key, rest, _ = key_of(value)
         if kind == STRING:
-            rest = self._interned(value)
-        arrays = self._arrays
-        arrays["kind"][cell], arrays["key"][cell], arrays["rest"][cell], arrays["slot"][cell] = kind, key, rest, slot
+            length, taken = len(self.strings), self.strings.taken
+            rest = self.strings.intern(value)
+            if rest < length and self.strings.taken > taken:
+                self.reused.append(rest)
+            self._texts += 1
+        return kind, key, rest
+
+    def _cell(self, slot: int, value: Any) -> int:
+        cell, arrays = self._new_cell(), self._arrays
+        arrays["kind"][cell], arrays["key"][cell], arrays["rest"][cell] = self._stored(value)
+        arrays["slot"][cell] = slot
         return cell
 
     def _make_cells(self, more: int) -> None:
@@ -833,7 +824,7 @@ class DocumentIndex:
         have = len(self._arrays["count"])
         if self._blocks + more > have:
             room = max(have + have // 2, self._blocks + more)
-            self._grow("blocks", (room, self._block))
+            self._grow("blocks", (room, BLOCK))
             self._grow("count", (room,))
         self._free_blocks += range(self._blocks + more - 1, self._blocks - 1, -1)
         self._blocks += more

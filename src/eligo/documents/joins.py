@@ -182,11 +182,11 @@ class Joins:
             self._waiting, self._waiters = None, {}
             self._prefilter.impossible[:] = 0
             self._prefilter = Prefilter()
-            self.comparisons.forget_tables()
+            self.comparisons.tables = {}
 
     def decided(self, tags: list[str]) -> DecidedTags:
         """Returns how the tags of one table of rules are decided; a list of tags never changes."""
-        return self.comparisons.of(tags) or self.comparisons.add(tags, self.formula, self._prefilter)
+        return self.comparisons.decided(tags, self.formula, self._prefilter)
 
     @property
     def questions(self) -> int:

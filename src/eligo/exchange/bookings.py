@@ -130,22 +130,11 @@ class Bookings:
 
     def tidy(self, edges: int) -> None:
         """Leave out the rows that are over, once they are most."""
-        rules = self._rule.values
-        if len(rules) - len(self.rules) <= max(_FEW, len(rules) // 2):
-            return
-        keep = self._living()
-        path, path_offsets = kept_slices(self._path.values, self._path_offsets.values, keep)
-        text, text_offsets = kept_slices(self._text.values, self._text_offsets.values, keep)
-        names = [name for name, living in zip(self._name, keep.tolist(), strict=True) if living]
-        self._fill(rules[keep], self._order.values[keep], path_offsets, path, text_offsets, text.tobytes(), names)
-        self._tidied += 1
-        self.publish(edges)
-
-    def _living(self) -> NDArray[np.bool_]:
-        """Which rows stand for a campaign that there is."""
-        return np.array(
-            [self.rules.get(n) == r for n, r in zip(self._name, self._rule.values.tolist(), strict=True)], np.bool_
-        )
+        rows = len(self._rule.values)
+        if rows - len(self.rules) > max(_FEW, rows // 2):
+            self._fill(**self.columns())
+            self._tidied += 1
+            self.publish(edges)
 
     # -- one campaign, by its rule
 
@@ -180,7 +169,8 @@ class Bookings:
 
     def columns(self) -> dict[str, Any]:
         """What a snapshot keeps: the rows of the campaigns that there are."""
-        keep = self._living()
+        rules = zip(self._name, self._rule.values.tolist(), strict=True)
+        keep = np.array([self.rules.get(name) == rule for name, rule in rules], np.bool_)
         path, path_offsets = kept_slices(self._path.values, self._path_offsets.values, keep)
         text, text_offsets = kept_slices(self._text.values, self._text_offsets.values, keep)
         return {

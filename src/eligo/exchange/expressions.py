@@ -17,8 +17,7 @@ import msgspec
 from eligo.errors import LimitError, RuleSyntaxError, RuleTypeError
 from eligo.explain import Explanation
 from eligo.language import Limits, parse, read, render
-from eligo.language.normalize.negation import push_negation
-from eligo.language.tree import ALWAYS, And, Join, Node, Or, Predicate, Quantified, bottom_up, leaves
+from eligo.language.tree import ALWAYS, And, Join, Node, Or, Predicate, Quantified, bottom_up, leaves, push_negation
 
 PUBLISHER = "@publisher"  # the attribute that says where a visit takes place; no expression may name it
 
@@ -66,14 +65,11 @@ def restricted(root: Node, text: str, publisher: str) -> Node | str:
             return node
         # An OR in an OR has the predicate in all its children already.
         children = [c for child in node.children for c in (child.children if isinstance(child, Or) else (child,))]
-        return Or(tuple(child if _has(child, here) else with_publisher(child) for child in children))
+        has = [isinstance(child, And) and child.children[:1] == (here,) for child in children]
+        return Or(tuple(c if there else with_publisher(c) for c, there in zip(children, has, strict=True)))
 
     whole = bottom_up(push_negation(root), visit)
     return whole if isinstance(whole, Or) else with_publisher(whole)
-
-
-def _has(node: Node, predicate: Predicate) -> bool:
-    return isinstance(node, And) and node.children[:1] == (predicate,)
 
 
 def room_for(limits: Limits) -> Limits:

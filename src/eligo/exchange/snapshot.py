@@ -27,10 +27,11 @@ import pyarrow as pa
 
 from eligo.arguments import directory_path, flag
 from eligo.errors import EligoError, SnapshotError
-from eligo.exchange.graph import Link, Role
+from eligo.exchange.graph import Role
 from eligo.language import Limits
 from eligo.matcher import open_rules
 from eligo.store.files import locked, sync_directory, write_through
+from eligo.store.manifest import Manifest, Version, sealed
 
 if TYPE_CHECKING:
     from eligo.exchange.exchange import Exchange
@@ -54,58 +55,39 @@ class Content(msgspec.Struct, frozen=True):
     edges: tuple[tuple[str, str, str, int], ...]
 
 
-class Version(msgspec.Struct, frozen=True):
-    """What every manifest has, of whatever version."""
-
-    format: int
-
-
-class Manifest(msgspec.Struct, frozen=True):
-    """`checksum` is the CRC-32 of the content, encoded as it stands in the file."""
-
-    format: int
-    checksum: int
-    content: msgspec.Raw
-
-
-def save(exchange: Exchange, path: str | PathLike[str]) -> None:
+def save(exchange: Exchange, directory: Path) -> None:
     """Write everything to a directory, replacing a snapshot that is there. Visits are answered meanwhile."""
-    directory = Path(path)
+    from eligo import __version__
+
     _make_directory(directory)
     token = uuid4().hex
     with locked(directory):
-        _save(exchange, directory, token)
-
-
-def _save(exchange: Exchange, directory: Path, token: str) -> None:
-    from eligo import __version__
-
-    try:
-        with exchange._lock:
-            ledger = exchange._ledger
-            ledger.matcher.save(directory / f"rules-{token}")
-            campaigns = _encoded(ledger.bookings.columns(), ledger.kind)
-            content = Content(
-                eligo=__version__,
-                token=token,
-                checksum=zlib.crc32(campaigns),
-                limits=exchange.limits,
-                kind=ledger.kind.__name__ if ledger.kind is not None else "",
-                next_rule=ledger.bookings.next_rule,
-                next_order=ledger.bookings.next_order,
-                nodes=ledger.graph.roles,
-                edges=tuple((link.seller, link.buyer, link.expression, link.number) for link in ledger.graph),
-            )
-            raw = msgspec.json.encode(content)
-        write_through(directory / f"campaigns-{token}.arrow", campaigns)
-        temporary = directory / f"exchange-{token}.tmp"
-        write_through(temporary, msgspec.json.encode(Manifest(FORMAT, zlib.crc32(raw), msgspec.Raw(raw))))
-        os.replace(temporary, directory / MANIFEST)
-    except BaseException:
-        _sweep(directory, lambda name: token in name)
-        raise
-    sync_directory(directory)
-    _sweep(directory, lambda name: name != MANIFEST and token not in name)
+        try:
+            with exchange._lock:
+                ledger = exchange._ledger
+                ledger.matcher.save(directory / f"rules-{token}")
+                campaigns = _encoded(ledger.bookings.columns(), ledger.kind)
+                content = Content(
+                    eligo=__version__,
+                    token=token,
+                    checksum=zlib.crc32(campaigns),
+                    limits=exchange.limits,
+                    kind=ledger.kind.__name__ if ledger.kind is not None else "",
+                    next_rule=ledger.bookings.next_rule,
+                    next_order=ledger.bookings.next_order,
+                    nodes=ledger.graph.roles,
+                    edges=tuple((link.seller, link.buyer, link.expression, link.number) for link in ledger.graph),
+                )
+                manifest = sealed(content, FORMAT)
+            write_through(directory / f"campaigns-{token}.arrow", campaigns)
+            temporary = directory / f"exchange-{token}.tmp"
+            write_through(temporary, manifest)
+            os.replace(temporary, directory / MANIFEST)
+        except BaseException:
+            _sweep(directory, lambda name: token in name)
+            raise
+        sync_directory(directory)
+        _sweep(directory, lambda name: name != MANIFEST and token not in name)
 
 
 def open_exchange(path: str | PathLike[str], *, verify: bool = True) -> Exchange:
@@ -129,24 +111,21 @@ def open_exchange(path: str | PathLike[str], *, verify: bool = True) -> Exchange
     for name, role in content.nodes.items():
         ledger.graph.add_node(name, role)
     for seller, buyer, expression, number in content.edges:
-        _place(ledger.links, ledger.graph.connect(seller, buyer, expression), number)
+        link = ledger.graph.connect(seller, buyer, expression)
+        if number >= 0:
+            ledger.links.extend([None] * (number + 1 - len(ledger.links)))
+            ledger.links[number], link.number = link, number
     ledger.free = [number for number, link in enumerate(ledger.links) if link is None]
     ledger.kind = {"int": int, "str": str}.get(content.kind)
     columns = _decoded(campaigns)
-    for number, count in enumerate(np.bincount(columns["path"], minlength=len(ledger.links)).tolist()):
-        link = ledger.links[number]
-        if link is not None:
-            link.campaigns = count
+    counts = np.bincount(columns["path"], minlength=len(ledger.links)).tolist()
+    for known, count in zip(ledger.links, counts, strict=True):
+        if known is not None:
+            known.campaigns = count
     ledger.bookings.restore(columns, content.next_rule, content.next_order, len(ledger.links))
     exchange = Exchange(limits=content.limits)
     exchange._ledger = ledger
     return exchange
-
-
-def _place(links: list[Link | None], link: Link, number: int) -> None:
-    if number >= 0:
-        links.extend([None] * (number + 1 - len(links)))
-        links[number], link.number = link, number
 
 
 def _encoded(columns: dict[str, Any], kind: type | None) -> bytes:

@@ -42,19 +42,9 @@ class Roster:
 
 def build_roster(conjunctions: Conjunctions, checks: Checks, rank: I64, order: I32, guaranteed: I32) -> Roster:
     """Rows for the conjunctions order[r]; guaranteed[r] is a predicate that need not be checked there, or -1."""
-    split = split_rows(conjunctions.offsets, conjunctions.items, rank, order, guaranteed)
-    return _roster(order, checks, *split)
-
-
-def roster_of(order: I32, offsets: I64, items: I32, checks: Checks, rank: I64) -> Roster:
-    """Rows for the conjunctions order[r], each with only the predicates items[offsets[r]:offsets[r+1]] to check."""
-    rows = np.arange(len(order), dtype=np.int32)
-    return _roster(order, checks, *split_rows(offsets, items, rank, rows, np.full(len(order), -1, np.int32)))
-
-
-def _roster(order: I32, checks: Checks, first: I32, tail_offsets: I32, tail: I32) -> Roster:
-    return Roster(order, interleaved(checks.code, checks.word, first), tail_offsets,
-                  interleaved(checks.code, checks.word, tail))  # fmt: skip
+    head, tail_offsets, tail = split_rows(conjunctions.offsets, conjunctions.items, rank, order, guaranteed)
+    head, tail = (interleaved(checks.code, checks.word, predicates) for predicates in (head, tail))
+    return Roster(order, head, tail_offsets, tail)
 
 
 @kernel

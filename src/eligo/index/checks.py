@@ -199,13 +199,10 @@ def attribute_of(code):
 
 
 @inline
-def predicate_of(code):
-    return code >> 34
-
-
-@inline
 def glance(code, word, value):
-    """What the sight of its attribute says of a check; UNSURE where `ask` must tell. Scalars alone: free in loops."""
+    """Tests a check, given its two words, against what the sight has of its attribute. Returns HOLDS, FAILS, or UNSURE
+    if `ask` must decide. It takes scalars alone: to pass arrays on would cost more than the test.
+    """
     kind = code & 7
     if kind == SOME:
         return HOLDS if word & value != 0 else FAILS
@@ -234,4 +231,4 @@ def ask(p, e, sight, code):
     absent = np.int64(ABSENT_BIT) if sight.small[a] else np.int64(ABSENT)
     if sight.at[a] == absent:
         return HOLDS if code & HOLDS_ABSENT else FAILS
-    return HOLDS if holds(p, predicate_of(code), e, sight.first[a], sight.stop[a]) else FAILS
+    return HOLDS if holds(p, code >> 34, e, sight.first[a], sight.stop[a]) else FAILS

@@ -22,7 +22,6 @@ from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, leading, no_sight, see
-from eligo.index.postings import space_bases
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 
@@ -51,9 +50,11 @@ class Propagation(ArrayIndex):
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)
-        roster = Roster(*(arrays[name] for name in ROSTER_ARRAYS))
         self.handle = make_propagation(
-            conjunctions.space_handle, conjunctions.predicate_handle, roster.handle(), *(arrays[name] for name in _OWN)
+            conjunctions.space_handle,
+            conjunctions.predicate_handle,
+            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
+            *(arrays[name] for name in _OWN),
         )
 
     @classmethod
@@ -62,7 +63,7 @@ class Propagation(ArrayIndex):
         checks = build_checks(conjunctions)
         p = conjunctions.predicates
         attribute = p.attribute()
-        space_base = space_bases(conjunctions)
+        space_base = conjunctions.spaces.bases()
         access = access_predicates(conjunctions.offsets, conjunctions.items, rank, leading(conjunctions))
         # Clusters are numbered: slots of one space first, then the other access predicates, then none at all.
         slots = int(space_base[-1])
@@ -164,3 +165,13 @@ def propagate_event(index, e, event, scratch, start):
 
 
 Propagation.search_events = staticmethod(searching(propagate_event))
+
+
+class Bitmap(Propagation):
+    """Blocks of events for every batch, however small (batch/): predicates are bitmaps over the events of a block,
+    conjunctions and trees are ANDs and ORs of machine words. One event alone goes as with `propagation`.
+    """
+
+    name = "bitmap"
+    summary = "batches as bitmaps over their events, single events as propagation"
+    blocks = "always"

@@ -11,7 +11,7 @@ INDEXES: Registry[Index] = Registry(
     {
         "be-tree": "eligo.index.be_tree.tree:BeTree",
         "be-tree-batch": "eligo.index.be_tree.tree:BeTreeBatch",
-        "bitmap": "eligo.index.bitmap:Bitmap",
+        "bitmap": "eligo.index.propagation:Bitmap",
         "interval-tree": "eligo.index.stabbing.index:IntervalTree",
         "propagation": "eligo.index.propagation:Propagation",
         "pst-bloom": "eligo.index.ps_tree.pst_bloom:PstBloom",

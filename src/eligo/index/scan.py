@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.compile.compiled import I32, I64, Arrays
+from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
-from eligo.index.base import Index, Scratch, searching
+from eligo.index.base import ArrayIndex, Scratch, searching
+from eligo.index.candidates import split_rows
 from eligo.index.selectivity import unlikeliness
-from eligo.jit import handle, inline, kernel
+from eligo.jit import handle, inline
+
+_OWN = ("first", "rest_offsets", "rest")
 
 
 class ScanScratch(Scratch):
@@ -29,65 +32,31 @@ class ScanScratch(Scratch):
         self.handle = make_scan_scratch(conjunctions.predicates.no_truth(), self.found, self.counters)
 
 
-class Scan(Index):
+class Scan(ArrayIndex):
     """Looks at every conjunction; see the top of this file."""
 
     name = "scan"
     summary = "looks at every conjunction for every event; no structure to build or keep"
 
-    def __init__(self, conjunctions: Conjunctions, first: I32, rest_offsets: I32, rest: I32) -> None:
-        super().__init__(conjunctions)
-        self.first, self.rest_offsets, self.rest = first, rest_offsets, rest
-        self.handle = make_scan(conjunctions.space_handle, conjunctions.predicate_handle, first, rest_offsets, rest)
+    def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
+        super().__init__(conjunctions, arrays)
+        own = (arrays[name] for name in _OWN)
+        self.handle = make_scan(conjunctions.space_handle, conjunctions.predicate_handle, *own)
 
     @classmethod
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Scan:
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
-        always = np.int32(len(conjunctions.predicates))  # where the truth has its entry that is always true
-        return cls(conjunctions, *split_first(conjunctions.offsets, conjunctions.items, rank, always))
-
-    @classmethod
-    def restore(cls, conjunctions: Conjunctions, arrays: Arrays) -> Scan:
-        return cls(conjunctions, arrays["first"], arrays["rest_offsets"], arrays["rest"])
-
-    def arrays(self) -> Arrays:
-        return {"first": self.first, "rest_offsets": self.rest_offsets, "rest": self.rest}
+        every, none = np.arange(len(conjunctions), dtype=np.int32), np.full(len(conjunctions), -1, np.int32)
+        first, rest_offsets, rest = split_rows(conjunctions.offsets, conjunctions.items, rank, every, none)
+        first[first < 0] = len(conjunctions.predicates)  # where the truth has its entry that is always true
+        return cls(conjunctions, {"first": first, "rest_offsets": rest_offsets, "rest": rest})
 
     def scratch(self) -> ScanScratch:
         return ScanScratch(self.conjunctions)
 
 
-@kernel
-def split_first(offsets, items, rank, always):
-    """The likeliest to fail of every conjunction, and the rest in that order."""
-    n = len(offsets) - 1
-    first = np.empty(n, np.int32)
-    rest_offsets = np.zeros(n + 1, np.int32)
-    rest = np.empty(max(len(items) - n, 0) + n, np.int32)
-    used = 0
-    for c in range(n):
-        low, high = offsets[c], offsets[c + 1]
-        if high == low:
-            first[c] = always
-        else:
-            start = used
-            for i in range(low, high):
-                j = used
-                while j > start and rank[rest[j - 1]] > rank[items[i]]:
-                    rest[j] = rest[j - 1]
-                    j -= 1
-                rest[j] = items[i]
-                used += 1
-            first[c] = rest[start]
-            for j in range(start, used - 1):
-                rest[j] = rest[j + 1]
-            used -= 1
-        rest_offsets[c + 1] = used
-    return first, rest_offsets, rest[:used].copy()
-
-
 # The index as one argument of kernels.
-make_scan = handle("ScanHandle", ["spaces", "predicates", "first", "rest_offsets", "rest"])
+make_scan = handle("ScanHandle", ["spaces", "predicates", *_OWN])
 
 
 # The memory of one search as one argument of kernels.

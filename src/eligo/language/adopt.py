@@ -17,7 +17,6 @@ from eligo.language.check import (
     short,
 )
 from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits
-from eligo.language.tokens import KEYWORDS
 from eligo.language.tree import And, Constant, Join, Node, Not, Or, Predicate, Quantified, as_node, bottom_up
 
 # A rule's limits are the Matcher's to know; while it is built there are none.
@@ -65,7 +64,7 @@ def _checked(node: Node, variable: str) -> Node:
             raise Problem("a quantifier inside another", "join two quantifiers with & or |", syntax=True)
         if node.quantifier not in ("exists", "forall"):
             raise Problem(f"unknown quantifier {short(node.quantifier)}", "use 'exists' or 'forall'", syntax=True)
-        own = check_variable(node.variable, KEYWORDS)
+        own = check_variable(node.variable)
         body = bottom_up(node.body, lambda inner: _checked(inner, own))
         return node if body is node.body else Quantified(node.quantifier, own, body, node.negated, node.received)
     if isinstance(node, Not | Constant):

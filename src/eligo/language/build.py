@@ -23,7 +23,6 @@ from eligo.language.check import (
     short,
 )
 from eligo.language.patterns import ESCAPE
-from eligo.language.tokens import KEYWORDS
 from eligo.language.tree import And, Comparison, Join, Node, Not, Or, Predicate, Quantified
 
 
@@ -197,7 +196,7 @@ def _quantified(
     quantifier: Literal["exists", "forall"], variable: str, body: Callable[[Document], object], received: bool
 ) -> Quantified:
     try:
-        variable = check_variable(variable, KEYWORDS)
+        variable = check_variable(variable)
     except Problem as problem:
         raise problem.error() from None
     if not callable(body):

@@ -23,6 +23,7 @@ from eligo.language.decimals import number_of
 from eligo.language.limits import DEFAULT_LIMITS, Limits, exceeded
 from eligo.language.patterns import ESCAPE, in_backslash_form
 from eligo.language.tree import Comparison, Operator, Predicate, Value
+from eligo.language.values import INT_MAX, INT_MIN
 
 KINDS: dict[type, str] = {
     bool: "Boolean",
@@ -32,8 +33,6 @@ KINDS: dict[type, str] = {
     date: "time",
     datetime: "time",
 }
-
-INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
 # Every way to spell an operator, and what the tree holds for it: the positive operator and its polarity.
 SPELLINGS: dict[str, tuple[Operator, bool]] = {
@@ -61,8 +60,15 @@ SPELLINGS: dict[str, tuple[Operator, bool]] = {
     "not contains none": ("contains any", False),
 }
 
+COMPARISONS = dict.fromkeys(("=", "==", "!=", "<>", "<", "<=", ">", ">="))  # a dict: in this order, and found at once
+
 # The same comparison seen from its other side: `18 <= age` is `age >= 18`.
 FLIPPED: dict[Operator, Comparison] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+# Words that name nothing unless they stand in backquotes.
+KEYWORDS = (
+    "and", "or", "not", "in", "between", "like", "is", "null", "contains", "exists", "forall", "true", "false",
+)  # fmt: skip
 
 _VARIABLE = re.compile(r"[^\W\d]\w*")
 
@@ -250,10 +256,10 @@ def check_name(name: object) -> str:
     return check_text(str.__str__(name))
 
 
-def check_variable(name: object, reserved: Iterable[str]) -> str:
+def check_variable(name: object) -> str:
     """A document variable: a plain word that is not a keyword, since `d.price` must be readable."""
     name = check_name(name)
-    if not _VARIABLE.fullmatch(name) or not (name[0].isalpha() or name[0] == "_") or name.lower() in reserved:
+    if not _VARIABLE.fullmatch(name) or not (name[0].isalpha() or name[0] == "_") or name.lower() in KEYWORDS:
         hint = "use letters, digits and _, such as d"
         raise Problem(f"{short(name)} cannot name the documents", hint, syntax=True)
     return name

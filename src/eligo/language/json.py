@@ -17,6 +17,7 @@ from eligo.errors import RuleSyntaxError, RuleTypeError
 from eligo.language.adopt import adopt
 from eligo.language.build import Attribute
 from eligo.language.check import (
+    COMPARISONS,
     SPELLINGS,
     Problem,
     check_name,
@@ -27,16 +28,15 @@ from eligo.language.check import (
     predicate,
     short,
 )
-from eligo.language.foreign import SIGNS_OF_OTHERS, WORDS_OF_OTHERS
 from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits, exceeded
+from eligo.language.mistakes import SIGNS_OF_OTHERS, WORDS_OF_OTHERS
 from eligo.language.render import SPELLING, timestamp_text
-from eligo.language.tokens import KEYWORDS, read_date, read_timestamp
+from eligo.language.tokens import read_date, read_timestamp
 from eligo.language.tree import And, Comparison, Constant, Join, Node, Not, Or, Predicate, Quantified, Value
 
 _INNER = ("and", "or", "not", "exists", "forall")
 _LEAF = ("attr", "op", "value", "of", "other")
 _KEYS = (*_INNER, *_LEAF, "where")
-_COMPARISONS = ("=", "==", "!=", "<>", "<", "<=", ">", ">=")
 
 Frame = tuple[str, list[Any], list[Node], str]  # the key, the forms below it, the nodes made of them, the path
 
@@ -162,7 +162,7 @@ def _variable(form: dict[Any, Any], key: str, outer: str) -> str:
         hint = 'join two quantifiers with "and" or "or"'
         raise Problem("a quantifier inside another", hint, syntax=True)
     try:
-        return check_variable(form[key], KEYWORDS)
+        return check_variable(form[key])
     except Problem as problem:
         raise _at("." + key, problem) from None
 
@@ -186,7 +186,7 @@ def _leaf(form: dict[Any, Any], variable: str, limits: Limits) -> Node:
     if type(spelling) is not str or spelling not in SPELLINGS:
         spelling = _operator(spelling, SPELLINGS)
     value = form.get("value", _leaf)  # which is nobody's value, so it means that there is none
-    if spelling in _COMPARISONS or spelling.endswith("like"):
+    if spelling in COMPARISONS or spelling.endswith("like"):
         operands: Any = (value,)
     elif spelling.endswith("null"):
         if value is not None and value is not _leaf:
@@ -234,7 +234,7 @@ def _keys(form: dict[Any, Any], variable: str) -> str:
 def _join(attribute: str, form: dict[Any, Any]) -> Join:
     if "value" in form:
         raise Problem('"value" and "other" exclude each other', syntax=True)
-    operator, negated = SPELLINGS[_operator(form["op"], _COMPARISONS)]
+    operator, negated = SPELLINGS[_operator(form["op"], COMPARISONS)]
     try:
         other = check_name(form["other"])
     except Problem as problem:

@@ -10,36 +10,76 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from eligo.language.check import Problem, closest, short
-from eligo.language.foreign import (
-    ALONE,
-    BOTH_BOUNDS,
-    CLAUSES,
-    CLOCKS,
-    COMMENT,
-    DATE,
-    LATER_CLAUSES,
-    MOMENT,
-    NESTED,
-    NO_ARITHMETIC,
-    NO_CAST,
-    NO_PARAMETERS,
-    NO_REGEX,
-    NULLS,
-    SIGNS_OF_OTHERS,
-    TIMES,
-    WORDS_OF_OTHERS,
-)
+from eligo.language.check import COMPARISONS, Problem, closest, short
 from eligo.language.tokens import END, WORDS, is_name, is_plain
 
 _OPERATORS = ("in", "between", "like", "is", "not", "contains", "and", "or")
-_COMPARISONS = ("=", "==", "!=", "<>", "<", "<=", ">", ">=")
 
 _ARITHMETIC = frozenset("+-*/%")
 _DASHES = frozenset("-–—")
 _JOINING = frozenset("-–—$@#/:.")  # signs that people have within names
 _CURLY_QUOTES = frozenset("‘’‚“”„´«»′″")
 _NUMBER = re.compile(r"[+-]?\.?[0-9][\w.]*")
+
+# Remedies.
+_NO_REGEX = "there are no regular expressions: like has % for any run of characters and _ for one"
+_NO_PARAMETERS = "rules have no parameters: write the value itself, such as 5 or 'US'"
+_NO_ARITHMETIC = "there is no arithmetic: work the value out first"
+_NO_CAST = "there are no casts: a value is of the kind that it is written as, 5 or '5' or date '2026-01-31'"
+_COMMENT = "a comment begins with --"
+_MOMENT = "work out the moment and write timestamp '2026-01-31 12:00:00Z'"
+_DATE = "a date is written date '2026-01-31', a moment timestamp '2026-01-31 12:00:00Z'"
+_NESTED = "a nested attribute is written with a dot: user.city; a name with other signs goes in backquotes"
+_BOTH_BOUNDS = "write: price between 10 and 30"
+_ALONE = "a rule is the condition alone, what stands after WHERE in SQL"
+
+# Signs from other languages, and what they are called here.
+SIGNS_OF_OTHERS = {
+    "&&": "and",
+    "&": "and",
+    "||": "or",
+    "|": "or",
+    "!": "not",
+    "===": "=",
+    "!==": "!=",
+    "=>": ">=",
+    "=<": "<=",
+    "=!": "!=",
+    "><": "!=",
+    "≥": ">=",
+    "≤": "<=",
+    "≠": "!=",
+    "^": "not",
+    ":": "=",
+    "−": "-",
+}
+
+# Words that other languages have for operators, and the remedy.
+WORDS_OF_OTHERS = {
+    "ilike": "there is no ilike, and like minds upper and lower case: give the event a lower-case copy to ask",
+    **dict.fromkeys(("regexp", "rlike", "regex", "matches", "match", "similar", "glob"), _NO_REGEX),
+    **dict.fromkeys(("startswith", "starts", "begins"), "write: title like 'Sun%'"),
+    **dict.fromkeys(("endswith", "ends"), "write: title like '%day'"),
+    **dict.fromkeys(("has", "includes", "include", "any", "all"), "write: interests contains any ('NFL', 'NBA')"),
+    **dict.fromkeys(("eq", "equals", "equal"), "write '='"),
+    **dict.fromkeys(("ne", "neq"), "write '!='"),
+    **dict.fromkeys(("gt", "greater"), "write '>'"),
+    **dict.fromkeys(("ge", "gte"), "write '>='"),
+    **dict.fromkeys(("lt", "less"), "write '<'"),
+    **dict.fromkeys(("le", "lte"), "write '<='"),
+    "isnull": "write: is null",
+    "notnull": "write: is not null",
+    **dict.fromkeys(("xor", "nor", "nand", "unless", "implies"), "there are and, or and not"),
+    **dict.fromkeys(("mod", "div"), _NO_ARITHMETIC),
+}
+
+_CLAUSES = frozenset(["where", "select", "if", "when", "case", "filter", "having", "from", "distinct"])
+_LATER_CLAUSES = frozenset(["limit", "order", "group", "having", "then", "else", "end", "from", "where", "as"])
+_NULLS = frozenset(["none", "nil", "undefined", "na"])
+_CLOCKS = frozenset(
+    ["now", "today", "current_date", "current_time", "current_timestamp", "getdate", "sysdate", "localtime"]
+)
+_TIMES = frozenset(["date", "timestamp", "datetime", "time", "interval", "to_date", "to_timestamp"])
 
 
 def _cut(token: str) -> str:
@@ -66,15 +106,15 @@ def _sign(tokens: list[str], i: int) -> str:
         return f"strings take single quotes: {string}; a name with odd characters takes backquotes"
     if token in _CURLY_QUOTES:
         return "strings take straight single quotes: 'US'"
-    if token in _COMPARISONS or (token == "!" and following == "="):
+    if token in COMPARISONS or (token == "!" and following == "="):
         pair = token + following if token == "!" else tokens[i - 1] + token
-        return f"write {pair!r} without a blank" if pair in _COMPARISONS else ""
+        return f"write {pair!r} without a blank" if pair in COMPARISONS else ""
     if token == "~" or (token == "!" and following == "~"):
-        return NO_REGEX
+        return _NO_REGEX
     if token == "#" or (token == "/" and following in ("/", "*")):
-        return COMMENT
+        return _COMMENT
     if token == ":" and following == ":":
-        return NO_CAST
+        return _NO_CAST
     written = SIGNS_OF_OTHERS.get(token) or unicodedata.normalize("NFKC", token)
     return f"write {written!r} instead of {token!r}" if written != token else ""
 
@@ -110,10 +150,10 @@ def _function(name: str, before: bool) -> str:
     last = name.rpartition(".")[2].lower()
     if last in WORDS_OF_OTHERS:
         return WORDS_OF_OTHERS[last]
-    if last in CLOCKS:
-        return f"there are no functions, and rules compare with constants: {MOMENT}"
-    if not before and last in TIMES:
-        return f"there are no functions: {DATE}"
+    if last in _CLOCKS:
+        return f"there are no functions, and rules compare with constants: {_MOMENT}"
+    if not before and last in _TIMES:
+        return f"there are no functions: {_DATE}"
     if before:
         return "there are no functions: give the event the result as an attribute of its own; a list goes with in (…)"
     return "there are no functions: rules compare with constants, so write the value itself"
@@ -140,18 +180,18 @@ def no_operand(tokens: list[str], i: int) -> Problem:
     elif token == "[":
         hint = "a name with odd characters takes backquotes: `two words`"
     elif token == "?":
-        hint = NO_PARAMETERS
+        hint = _NO_PARAMETERS
     elif token in _ARITHMETIC and following not in ("/", "*"):
-        hint = NO_ARITHMETIC
+        hint = _NO_ARITHMETIC
     elif token in SIGNS_OF_OTHERS or _sign(tokens, i):
-        hint = "" if token not in _COMPARISONS else "a comparison begins with an attribute: age >= 18"
+        hint = "" if token not in COMPARISONS else "a comparison begins with an attribute: age >= 18"
     elif token == ")" and i and tokens[i - 1] == "(":
         hint = "parentheses need an expression inside"
-    elif token in _COMPARISONS and i and WORDS.get(tokens[i - 1]) in ("and", "or"):
+    elif token in COMPARISONS and i and WORDS.get(tokens[i - 1]) in ("and", "or"):
         hint = f"{tokens[i - 1]!r} needs a predicate after it, so repeat the attribute: age >= 18 and age < 65"
     elif i and WORDS.get(tokens[i - 1]) in ("and", "or", "not"):
         hint = f"{tokens[i - 1]!r} needs a predicate after it"
-    elif token in _COMPARISONS:
+    elif token in COMPARISONS:
         hint = "a comparison begins with an attribute: age >= 18"
     elif WORDS.get(token) == "null":
         hint = "write: attribute is null"
@@ -165,8 +205,8 @@ def no_operator(tokens: list[str], i: int) -> Problem:
     token, following, name = tokens[i], _next(tokens, i), tokens[i - 1]
     if WORDS.get(name) == "not":
         return _no_operator_after_not(tokens, i)
-    if i == 1 and name.lower() in CLAUSES:
-        return _problem(f"expected an operator after {name!r}", tokens, i, f"leave {name!r} out: {ALONE}")
+    if i == 1 and name.lower() in _CLAUSES:
+        return _problem(f"expected an operator after {name!r}", tokens, i, f"leave {name!r} out: {_ALONE}")
     if is_word(token):
         hint = WORDS_OF_OTHERS.get(token.lower()) or closest(token, _OPERATORS)
         if not hint and _is_operator(tokens, i + 1) and is_word(name):
@@ -179,14 +219,14 @@ def no_operator(tokens: list[str], i: int) -> Problem:
     if token == "(":
         hint = _function(name, True)
     elif nested:
-        hint = NESTED
+        hint = _NESTED
     elif token == ":" and (following in (":", "=") or not _is_operator(tokens, i + 2)):
-        hint = NO_CAST if following == ":" else "write '=' instead of ':='" if following == "=" else ""
+        hint = _NO_CAST if following == ":" else "write '=' instead of ':='" if following == "=" else ""
     elif whole:
         arithmetic = token[0] in _ARITHMETIC or token in _DASHES
         hint = _backquotes(whole) + ("; there is no arithmetic" if arithmetic else "")
     elif token[:1] in _ARITHMETIC:
-        hint = NO_ARITHMETIC
+        hint = _NO_ARITHMETIC
     elif not _sign(tokens, i):
         hint = "an attribute is followed by an operator: age >= 18"
     return _problem(f"expected an operator after {short(name)}", tokens, i, hint)
@@ -195,7 +235,7 @@ def no_operator(tokens: list[str], i: int) -> Problem:
 def _no_operator_after_not(tokens: list[str], i: int) -> Problem:
     token = tokens[i]
     hint = "after an attribute, 'not' goes with in, between, like or contains"
-    if token in _COMPARISONS:
+    if token in COMPARISONS:
         hint = f"write !=, or put not before the attribute: not {_cut(tokens[i - 2])} {token} …"
     elif WORDS.get(token) == "null":
         hint = "write: is not null"
@@ -215,7 +255,7 @@ def no_value(tokens: list[str], i: int) -> Problem:
         hint = "ask for absence on its own: … or attribute is null"
         return Problem("null is not a value to compare with", hint, i, syntax=True)
     if token == "(":
-        hint = BOTH_BOUNDS if WORDS.get(before) == "between" else "a list goes with in or contains any"
+        hint = _BOTH_BOUNDS if WORDS.get(before) == "between" else "a list goes with in or contains any"
         return _problem("expected one value", tokens, i, hint)
     hint = ""
     if is_word(token):
@@ -223,18 +263,18 @@ def no_value(tokens: list[str], i: int) -> Problem:
     elif token in ("-", "+"):
         hint = "a sign stands right before its number: -5"
     elif token in ("?", "{") or (token in (":", "@", "$", "%", "#") and is_name(following)):
-        hint = NO_PARAMETERS
+        hint = _NO_PARAMETERS
     elif token == "$" or unicodedata.category(token[0] if token else " ") == "Sc":
         hint = (
             "a number is written without a unit: 50"
             if following[:1].isdigit() and len(following) > 1
-            else NO_PARAMETERS
+            else _NO_PARAMETERS
         )
     elif token == "[":
         hint = "a list goes with in, in parentheses: in (1, 2)"
     elif token == ")" and before == ",":
         hint = "leave the last comma out"
-    elif token == END and before in _COMPARISONS:
+    elif token == END and before in COMPARISONS:
         hint = "a comparison needs a value: age >= 18"
     elif token == "\\":
         hint = "strings take plain single quotes, and a quote inside is doubled: 'it''s'"
@@ -248,7 +288,7 @@ def _word_as_value(tokens: list[str], i: int) -> str:
     string = short_text(_odd_name(tokens, i) or token)
     if word in ("nan", "inf", "infinity"):
         return "NaN is the same as absent, and infinity is no value: use 'is null' or a one-sided comparison"
-    if word in NULLS:
+    if word in _NULLS:
         remedy = "is not null" if tokens[i - 1] in ("!=", "<>") else "is null"
         return f"absence is asked for with: {remedy}; the string is {string}"
     if following == "(" and word in ("any", "all", "some"):
@@ -256,10 +296,10 @@ def _word_as_value(tokens: list[str], i: int) -> str:
         return listed.get(tokens[i - 1], "compare with one value")
     if following == "(":
         return _function(token, False)
-    if word in CLOCKS:
-        return f"rules compare with constants: {MOMENT}; the string is {string}"
-    if word in TIMES and (following[:1] in ("'", '"') or following[:1].isdigit()):
-        return DATE
+    if word in _CLOCKS:
+        return f"rules compare with constants: {_MOMENT}; the string is {string}"
+    if word in _TIMES and (following[:1] in ("'", '"') or following[:1].isdigit()):
+        return _DATE
     if following[:1] == "'" and len(following) > 1 and len(token) < 3:
         return f"a string has no letter before its quote: {_cut(following)}"
     if word == "select":
@@ -299,7 +339,7 @@ def no_null(tokens: list[str], i: int) -> Problem:
         )
     elif word == "distinct":
         hint = "write: = 5" if negated else "write: age != 5 or age is null"
-    elif word in NULLS:
+    elif word in _NULLS:
         hint = f"write: is {'not ' if negated else ''}null"
     elif is_word(token) and closest(token, ("null",)):
         hint = closest(token, ("null",))
@@ -323,7 +363,7 @@ def no_comparison(tokens: list[str], i: int) -> Problem:
     if (word == "in" or negated) and is_word(attribute):
         hint = f"write: {attribute} contains {'none' if negated else 'any'} ({_cut(value)})"
     elif tokens[i][:1] in _ARITHMETIC:
-        hint = NO_ARITHMETIC
+        hint = _NO_ARITHMETIC
     elif _sign(tokens, i):
         hint = ""
     return _problem(f"expected a comparison after {short(value)}", tokens, i, hint)
@@ -354,12 +394,12 @@ def no_end(tokens: list[str], i: int, opened: int) -> Problem:
     number = _NUMBER.fullmatch(before) is not None
     whole = _odd_name(tokens, i - 1) if is_word(before) else ""
     hint = ""
-    if token in _COMPARISONS:
+    if token in COMPARISONS:
         hint = "comparisons do not chain: join two with and"
     elif token == ";":
         hint = "leave ';' out: a rule is one expression"
-    elif token.lower() in LATER_CLAUSES:
-        hint = f"leave {token!r} and what follows out: {ALONE}"
+    elif token.lower() in _LATER_CLAUSES:
+        hint = f"leave {token!r} and what follows out: {_ALONE}"
     elif is_word(token):
         hint = closest(token, ("and", "or"))
         if not hint and before[:1] == "'":
@@ -371,15 +411,15 @@ def no_end(tokens: list[str], i: int, opened: int) -> Problem:
     elif whole:
         hint = _backquotes(whole)
     elif number and ((token == ":" and following[:1].isdigit()) or re.fullmatch(r"-[0-9]{2}", token)):
-        hint = DATE
+        hint = _DATE
     elif number and (token == "%" or unicodedata.category(token[0]) == "Sc") and following in WORDS:
         hint = "a number is written without a unit: 50"
     elif token == "||" and before[:1] == "'" and following[:1] == "'":
         hint = "strings are not joined: write the whole string"
     elif token == ":" and following == ":":
-        hint = NO_CAST
+        hint = _NO_CAST
     elif token[:1] in _ARITHMETIC and following not in ("/", "*"):
-        hint = NO_ARITHMETIC
+        hint = _NO_ARITHMETIC
     elif not _sign(tokens, i) or token == ":":
         hint = "predicates are joined with and or or"
     return _problem("expected and, or or the end", tokens, i, hint)
@@ -388,7 +428,7 @@ def no_end(tokens: list[str], i: int, opened: int) -> Problem:
 def _is_operator(tokens: list[str], i: int) -> bool:
     """Whether token i can follow an attribute."""
     token = tokens[i] if i < len(tokens) else END
-    return token in _COMPARISONS or WORDS.get(token) in _OPERATORS
+    return token in COMPARISONS or WORDS.get(token) in _OPERATORS
 
 
 def is_word(token: str) -> bool:

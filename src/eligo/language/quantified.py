@@ -19,7 +19,7 @@ documents alone, and what follows for them from what it says of the event (Table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ import msgspec
 
 from eligo.errors import RuleTypeError
 from eligo.language.adopt import NO_LIMITS
-from eligo.language.normalize.negation import push_negation
 from eligo.language.render import render
 from eligo.language.text import parse
 from eligo.language.tree import (
@@ -42,6 +41,7 @@ from eligo.language.tree import (
     bottom_up,
     leaves,
     predicates_of,
+    push_negation,
 )
 from eligo.language.values import ValueSet, is_residual, positive_set
 
@@ -66,16 +66,19 @@ def split(root: Node, multi: frozenset[str], owner: str | None) -> tuple[Node, R
             # A single join, or predicate, is asked as fast as what follows from it.
             worth = factor.quantifier == "exists" and not factor.negated and isinstance(factor.body, And)
             following = implied(factor, facts) if worth else ()
-            needed.append((following[0] if len(following) == 1 else And(following)) if following else None)
+            needed.append(_all_of(following) if following else None)
         elif isinstance(factor, Predicate) or not has_quantifier(factor):
             relaxed.append(factor)
         else:
             joined.append(factor)
             needed += [None for _ in quantifiers(factor)]
             relaxed.append(bottom_up(factor, lambda node: ALWAYS if isinstance(node, Quantified) else node))
-    rest = joined[0] if len(joined) == 1 else And(tuple(joined))
-    asked = (relaxed[0] if len(relaxed) == 1 else And(tuple(relaxed))) if relaxed else ALWAYS
-    return asked, Residual(owner or "", rest, tuple(needed))
+    return _all_of(relaxed), Residual(owner or "", _all_of(joined), tuple(needed))
+
+
+def _all_of(factors: Sequence[Node]) -> Node:
+    """The AND of factors; of one the factor itself, of none `true`."""
+    return And(tuple(factors)) if len(factors) > 1 else factors[0] if factors else ALWAYS
 
 
 def quantifiers(root: Node) -> Iterator[Quantified]:
@@ -160,8 +163,7 @@ def _hoisted(root: Node) -> Node:
             (free if own and {p.attribute for p in predicates_of(factor)} <= alone else bound).append(factor)
         if not free:
             return node
-        rest = bound[0] if len(bound) == 1 else And(tuple(bound))
-        return And((*free, Quantified("exists", VARIABLE, rest if bound else ALWAYS, received=node.received)))
+        return And((*free, Quantified("exists", VARIABLE, _all_of(bound), received=node.received)))
 
     return bottom_up(root, hoist)
 
@@ -197,18 +199,14 @@ def implied(node: Quantified, facts: Iterable[Predicate]) -> tuple[Predicate, ..
     known = list(facts)
     for factor in _factors(node.body):
         if isinstance(factor, Predicate) and factor.variable:
-            found.append(_of_event(factor))
+            # The same predicate, asked of the document as if it were an event.
+            found.append(Predicate(factor.attribute, factor.operator, factor.values, factor.negated))
         elif isinstance(factor, Join):
             found.append(Predicate(factor.other, "is null", (), True))
             for fact in known:
                 if fact.attribute == factor.attribute:
                     found.extend(_follows(factor, fact))
     return tuple({render(one): one for one in found}.values())
-
-
-def _of_event(predicate: Predicate) -> Predicate:
-    """The same predicate, asked of the document as if it were an event."""
-    return Predicate(predicate.attribute, predicate.operator, predicate.values, predicate.negated)
 
 
 def _follows(join: Join, fact: Predicate) -> Iterator[Predicate]:
@@ -280,7 +278,7 @@ class Plan:
 def plan(node: Quantified) -> Plan:
     """Returns the searches that answer a quantifier, whose body has NOT at the leaves."""
     exists = node.quantifier == "exists"
-    found = _conjunctions(bottom_up(node.body, _spread), exists)
+    found = _conjunctions(bottom_up(node.body, spread), exists)
     searches = None
     if found is not None:
         made = []
@@ -292,7 +290,7 @@ def plan(node: Quantified) -> Plan:
     return Plan(exists == node.negated, searches, node.body, node)
 
 
-def _spread(node: Node) -> Node:
+def spread(node: Node) -> Node:
     """`contains all` of a document as one `contains any` for each value."""
     if not isinstance(node, Predicate) or node.operator != "contains all" or not node.variable:
         return node

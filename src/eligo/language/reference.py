@@ -16,7 +16,6 @@ from typing import Any
 
 from eligo.errors import EventError
 from eligo.language.decimals import number_of
-from eligo.language.normalize.negation import push_negation
 from eligo.language.ranges import Above, Below, Between, NoneOf, OneOf, Range
 from eligo.language.tree import (
     And,
@@ -30,6 +29,7 @@ from eligo.language.tree import (
     Value,
     bottom_up,
     predicates_of,
+    push_negation,
 )
 
 Event = Mapping[str, Any]

@@ -14,12 +14,20 @@ from collections.abc import Callable
 from typing import Literal, cast
 
 from eligo.language import mistakes
-from eligo.language.check import FLIPPED, SPELLINGS, Problem, check_pattern, check_text, check_variable, predicate
+from eligo.language.check import (
+    COMPARISONS,
+    FLIPPED,
+    SPELLINGS,
+    Problem,
+    check_pattern,
+    check_text,
+    check_variable,
+    predicate,
+)
 from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits, exceeded
-from eligo.language.tokens import KEYWORDS, WORDS, is_name, literal, positions, tokenize, unquoted
+from eligo.language.tokens import WORDS, is_name, literal, positions, tokenize, unquoted
 from eligo.language.tree import And, Comparison, Constant, Join, Node, Not, Or, Predicate, Quantified, Value
 
-_COMPARISONS = frozenset(["=", "==", "!=", "<>", "<", "<=", ">", ">="])
 _NESTING = frozenset(["(", "not", "exists", "forall"])
 
 
@@ -73,7 +81,7 @@ def _expression(tokens: list[str], limits: Limits) -> Node:
             terms, factors, nots = [], [], 0
             i += 1
             continue
-        elif (word == "true" or word == "false") and tokens[i + 1] not in _COMPARISONS:
+        elif (word == "true" or word == "false") and tokens[i + 1] not in COMPARISONS:
             node, i = Constant(word == "true"), i + 1
         elif word == "true" or word == "false":
             node, i = _flipped(tokens, i, variable)
@@ -125,7 +133,7 @@ def _leaf(tokens: list[str], i: int, variable: str, limits: Limits) -> tuple[Nod
     if variable or name[-1] == "`":
         name, of = _attribute(tokens, i, variable)
     spelling = tokens[i + 1]
-    if spelling in _COMPARISONS:
+    if spelling in COMPARISONS:
         first = i + 2
         if variable and tokens[first] not in WORDS and is_name(tokens[first]):
             return _join(name, of, spelling, tokens, first, variable), i + 3
@@ -229,11 +237,11 @@ def _flipped(tokens: list[str], i: int, variable: str) -> tuple[Node, int]:
     """A comparison with its value on the left: `18 <= age`."""
     value = _value(tokens, i, mistakes.no_operand)
     spelling = tokens[i + 1]
-    if spelling not in _COMPARISONS:
+    if spelling not in COMPARISONS:
         raise mistakes.no_comparison(tokens, i + 1)
     if tokens[i + 2] in WORDS or not is_name(tokens[i + 2]):
         raise mistakes.no_attribute(tokens, i + 2)
-    if tokens[i + 3] in _COMPARISONS:
+    if tokens[i + 3] in COMPARISONS:
         raise Problem("comparisons do not chain", "join two with and: 18 <= age and age < 65", i + 3, syntax=True)
     name, of = _attribute(tokens, i + 2, variable)
     operator, negated = SPELLINGS[spelling]
@@ -288,7 +296,7 @@ def _variable(tokens: list[str], i: int, outer: str) -> tuple[str, str, int]:
     if outer:
         raise Problem("a quantifier inside another", "join two quantifiers with and or or", i, syntax=True)
     try:
-        variable = check_variable(tokens[i + 1] or " ", KEYWORDS)
+        variable = check_variable(tokens[i + 1] or " ")
     except Problem as problem:
         raise Problem(
             f"{word!r} needs a variable", f"write: {word} d (price < d.price)", i + 1, syntax=True

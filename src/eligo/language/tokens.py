@@ -11,12 +11,9 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from itertools import product
 
-from eligo.language.check import INT_MAX, INT_MIN, Problem, to_utc
+from eligo.language.check import KEYWORDS, Problem, to_utc
 from eligo.language.tree import Value
-
-KEYWORDS = (
-    "and", "or", "not", "in", "between", "like", "is", "null", "contains", "exists", "forall", "true", "false",
-)  # fmt: skip
+from eligo.language.values import INT_MAX, INT_MIN
 
 END = ""
 

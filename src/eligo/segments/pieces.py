@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, I64, Arrays, Compiled, concatenate, permuted_slices
-from eligo.compile.dictionary import StringArrays
 from eligo.compile.renumber import renumbered, rules_between
 from eligo.compile.signature import BUCKETS, positions, rule_buckets, spread
-from eligo.compile.strings import Strings
+from eligo.compile.strings import StringArrays, Strings
 from eligo.segments.pending import BulkPending, Pending
 from eligo.segments.rule_table import RuleTable, join_rule_tables, packed, unpacked
 from eligo.segments.segment import Recipe, Segment

@@ -30,9 +30,8 @@ from eligo.bulk import MANY, Columns, table_columns, text_column
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import I64, Arrays, kept_slices
-from eligo.compile.dictionary import NO_STRINGS, merge_strings
 from eligo.compile.naming import attribute_counts
-from eligo.compile.strings import Strings
+from eligo.compile.strings import Strings, merge_strings
 from eligo.errors import DuplicateRuleError, EligoError, RuleTypeError
 from eligo.evaluate.registry import choose as choose_evaluator
 from eligo.forking import cached_property
@@ -410,7 +409,7 @@ def merge_units(job_path: str) -> Merged:
     """One dictionary of all units' strings."""
     folder, job = Path(job_path).parent, read_job(job_path)
     pieces = [restore_piece(map_arrays(folder, unit.piece, verify=True)) for unit in job.units]
-    data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
+    data, offsets, slots, numbers = merge_strings([piece.strings for piece in pieces])
     by_unit: Arrays = {str(unit.unit): mine for unit, mine in zip(job.units, numbers, strict=True)}
     return Merged(
         strings=write_arrays(folder, "strings", {"data": data, "offsets": offsets, "slots": slots}),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eligo.compile.codes import cut_codes
-from eligo.compile.integers import integer_runs
+from eligo.compile.codes import cut_codes, integer_runs
 from eligo.language.tree import Predicate
 from eligo.language.values import positive_set
 

@@ -15,9 +15,8 @@ from tests.strategies import ATTRIBUTES, events, expressions
 import eligo
 from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
-from eligo.compile.dictionary import NO_STRINGS, merge_strings
 from eligo.compile.signature import BUCKETS, cut_evenly, positions
-from eligo.compile.strings import Strings
+from eligo.compile.strings import Strings, merge_strings
 from eligo.evaluate.interval import Interval
 from eligo.index.registry import choose
 from eligo.language import Node
@@ -41,7 +40,7 @@ def piece_of(rules: list[tuple[int, Node]]) -> Piece:
 def joined(pieces: list[Piece], cuts: list[float], index: str = "propagation") -> RuleSet:
     rules = RuleSet(choose(index), Interval, "fails", MULTI)
     attributes = Attributes(sorted({name for piece in pieces for name in piece.attributes}))
-    data, offsets, slots, numbers = merge_strings(NO_STRINGS, [piece.strings for piece in pieces])
+    data, offsets, slots, numbers = merge_strings([piece.strings for piece in pieces])
     rules.adopt(attributes, Strings((data, offsets, slots)))
     ends = [0.0, *sorted(cuts), float(BUCKETS)]
     for first, stop in pairwise(ends):
@@ -135,7 +134,8 @@ def test_numbers_of_the_first_table_stay() -> None:
     other = Strings()
     for text in ("new", "a", "é", ""):
         other.intern(text)
-    data, offsets, slots, (numbers,) = merge_strings(strings.arrays(), [other.arrays()])
+    data, offsets, slots, (first, numbers) = merge_strings([strings.arrays(), other.arrays()])
+    assert first.tolist() == [0, 1, 2]
     assert numbers.tolist() == [3, 2, 4, 1]
     whole = Strings((data, offsets, slots))
     assert list(whole) == ["b", "", "a", "new", "é"]

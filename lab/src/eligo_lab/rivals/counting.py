@@ -28,9 +28,9 @@ from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
 from eligo.index.checks import FAILS, HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
-from eligo.index.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings, space_bases
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
+from eligo_lab.rivals.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings
 
 UNCOUNTED = 255
 _OWN = (
@@ -74,7 +74,7 @@ class Counting(ArrayIndex):
         how[how == FORBIDDEN] = LEFT_OUT
         by_item = how[conjunctions.items]
         by_item[np.repeat(need == UNCOUNTED, np.diff(conjunctions.offsets))] = LEFT_OUT
-        space_base = space_bases(conjunctions)
+        space_base = conjunctions.spaces.bases()
         everything = np.arange(len(need), dtype=np.int32)
         posting_offsets, posting = item_postings(conjunctions, by_item, everything, space_base, signed=False)
         wide = np.nonzero(how == LEFT_OUT)[0].astype(np.int32)

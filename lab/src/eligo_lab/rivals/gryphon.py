@@ -30,13 +30,13 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, roster_of, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
 from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
-from eligo.index.postings import space_bases
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 from eligo.options import Option
 from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored
+from eligo_lab.rivals.op_lists import roster_of
 
 _OWN = (
     "space_base", "root_equal", "root_group", "test_of", "node", "group", "equal", "other", "check", "always_start",
@@ -70,9 +70,11 @@ class Gryphon(ArrayIndex):
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)
-        roster = Roster(*(arrays[name] for name in ROSTER_ARRAYS))
         self.handle = make_gryphon(
-            conjunctions.space_handle, conjunctions.predicate_handle, roster.handle(), *(arrays[name] for name in _OWN)
+            conjunctions.space_handle,
+            conjunctions.predicate_handle,
+            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
+            *(arrays[name] for name in _OWN),
         )
 
     @classmethod
@@ -82,7 +84,7 @@ class Gryphon(ArrayIndex):
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
         checks = build_checks(conjunctions)
         tree = build_tree(conjunctions, checks, leaf, generic)
-        space_base = space_bases(conjunctions)
+        space_base = conjunctions.spaces.bases()
         a = tree.arrays
         root_equal, root_group = factored(a["node"], a["group"], a["equal"], len(space_base) - 1, space_base)
         return cls(

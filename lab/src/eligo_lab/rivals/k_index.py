@@ -23,9 +23,9 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, attribute_of, build_checks, glance, no_sight, see
-from eligo.index.postings import LEFT_OUT, REQUIRED, enumerable, item_postings, space_bases
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
+from eligo_lab.rivals.postings import LEFT_OUT, REQUIRED, enumerable, item_postings
 
 _OWN = (
     "order", "class_start", "space_base", "posting_offsets", "posting", "left_offsets", "left", "check_code",
@@ -72,7 +72,7 @@ class KIndex(ArrayIndex):
         by_item, size = post_once(conjunctions.offsets, conjunctions.items, attribute, how, slots)
         order = np.argsort(size, kind="stable").astype(np.int32)
         largest = int(size.max(initial=0))
-        space_base = space_bases(conjunctions)
+        space_base = conjunctions.spaces.bases()
         posting_offsets, posting = item_postings(conjunctions, by_item, order, space_base, signed=True)
         left_offsets, left = unposted(conjunctions.offsets, conjunctions.items, by_item, order, rank)
         return cls(

@@ -28,7 +28,7 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, roster_of, verify
+from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
 from eligo.index.checks import build_checks, no_sight, see
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
@@ -42,6 +42,7 @@ from eligo_lab.rivals.op_lists import (
     from_above,
     left_over,
     pivots,
+    roster_of,
     run_end,
     run_start,
     shapes_at,
@@ -79,9 +80,11 @@ class OpIndex(ArrayIndex):
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)
-        roster = Roster(*(arrays[name] for name in ROSTER_ARRAYS))
         self.handle = make_op_index(
-            conjunctions.space_handle, conjunctions.predicate_handle, roster.handle(), *(arrays[name] for name in OWN)
+            conjunctions.space_handle,
+            conjunctions.predicate_handle,
+            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
+            *(arrays[name] for name in OWN),
         )
 
     @classmethod

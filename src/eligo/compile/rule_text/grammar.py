@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import mixed
+from eligo.compile.json_words import is_utf8
 from eligo.compile.rule_text.layout import (
     ABSORBED,
     ADDRESS,
@@ -73,7 +74,6 @@ from eligo.compile.rule_text.lexis import (
     W_TRUE,
     WORD,
     intern_name,
-    is_utf8,
     lower_word,
     next_token,
     put_boolean,

@@ -11,28 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.compile.codes import (
-    BOOLEAN_CUT,
-    NUMBER_CUT,
-    OBJECT,
-    START_BOOLEAN,
-    START_STRING,
-    STRING_CUT,
-    TIME_CUT,
-)
+from eligo.compile.codes import BOOLEAN_CUT, NUMBER_CUT, OBJECT, START_BOOLEAN, START_STRING, STRING_CUT, TIME_CUT
 from eligo.compile.events import ordered_float
-from eligo.compile.rule_text.layout import (
-    AFTER,
-    BEFORE,
-    DECIMAL,
-    FORM,
-    NAME_BYTES,
-    NAMES,
-    SPECIAL,
-    TEXT_BYTES,
-    TEXTS,
-)
-from eligo.compile.strings import find_bytes, hash_bytes
+from eligo.compile.rule_text.layout import AFTER, BEFORE, DECIMAL, FORM, NAME_BYTES, NAMES, SPECIAL, TEXT_BYTES, TEXTS
+from eligo.compile.strings import enter_string, find_bytes
 from eligo.jit import bits_of, byte_at, inline
 
 ODD = -1
@@ -85,34 +67,6 @@ def skip_blanks(text, i, stop):
     while i < stop and is_blank(byte_at(text, i)):
         i += 1
     return i
-
-
-@inline
-def is_utf8(text, i, stop):
-    """Whether bytes are valid UTF-8 text."""
-    while i < stop:
-        byte = byte_at(text, i)
-        if byte < 0x80:
-            i += 1
-            continue
-        if byte < 0xC2 or byte > 0xF4:
-            return False
-        more = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
-        if i + more >= stop:
-            return False
-        for k in range(1, more + 1):
-            if byte_at(text, i + k) & 0xC0 != 0x80:
-                return False
-        second = byte_at(text, i + 1)
-        if (
-            (byte == 0xE0 and second < 0xA0)
-            or (byte == 0xED and second > 0x9F)
-            or (byte == 0xF0 and second < 0x90)
-            or (byte == 0xF4 and second > 0x8F)
-        ):
-            return False
-        i += more + 1
-    return True
 
 
 @inline
@@ -236,7 +190,7 @@ def intern_name(s, text, i, stop):
         s.name_data[size] = byte_at(text, k)
         size += 1
     s.name_end[number] = size
-    s.name_at[number] = enter(s.name_data, s.name_begin[number], size, s.name_slots, number)
+    s.name_at[number] = enter_string(s.name_data, s.name_begin[number], size, s.name_slots, number)
     s.state[NAMES], s.state[NAME_BYTES] = number + 1, size
     return number
 
@@ -250,20 +204,9 @@ def intern_text(s, size):
         return np.int64(known)
     number = s.state[TEXTS]
     s.text_begin[number], s.text_end[number] = first, size
-    s.text_at[number] = enter(s.text_data, first, size, s.text_slots, number)
+    s.text_at[number] = enter_string(s.text_data, first, size, s.text_slots, number)
     s.state[TEXTS], s.state[TEXT_BYTES] = number + 1, size
     return number
-
-
-@inline
-def enter(data, begin, end, slots, number):
-    """Enter a string that is new into the slots; its slot."""
-    mask = np.uint64(len(slots) - 1)
-    at = hash_bytes(data, begin, end) & mask
-    while slots[at] != 0:
-        at = (at + np.uint64(1)) & mask
-    slots[at] = number + 1
-    return at
 
 
 @inline

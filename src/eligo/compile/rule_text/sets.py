@@ -373,7 +373,7 @@ def is_point(s, low, high):
 
 @inline
 def words_for(s, first, stop):
-    """How many predicates it takes to say a set (`_say` of language/normalize/merge.py): 1, 2, or 0 if none say it."""
+    """How many predicates it takes to say a set (`_say` of language/normalize.py): 1, 2, or 0 if none say it."""
     points = True
     for r in range(first, stop):
         if not is_point(s, 2 * r, 2 * r + 1):
@@ -401,7 +401,7 @@ def words_for(s, first, stop):
 
 @inline
 def is_said_by_one(s, p):
-    """Whether one predicate can say what a merged one does, as `_merged` of language/normalize/merge.py finds. ODD
+    """Whether one predicate can say what a merged one does, as `_merged` of language/normalize.py finds. ODD
     where it is always true or never.
     """
     first, stop = s.run_offsets[p], s.run_offsets[p + 1]

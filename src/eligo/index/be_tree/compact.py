@@ -9,14 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.index.be_tree.blocks import block_room
-from eligo.index.be_tree.nodes import (
-    BLOCK,
-    CLUSTERS,
-    DEAD,
-    DIRECTORY,
-    FILL,
-    SHAPE,
-)
+from eligo.index.be_tree.nodes import BLOCK, CLUSTERS, DEAD, DIRECTORY, FILL, SHAPE
 from eligo.index.dynamic.allocator import CLASSES, FIRST, FREE, USED, give_block, heap_class, heap_words
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel

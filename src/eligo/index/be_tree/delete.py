@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.be_tree.blocks import bits_of_cluster, change_block, drop_cluster
-from eligo.index.be_tree.directory import drop_partition
+from eligo.index.be_tree.blocks import bits_of_cluster, change_block, drop_cluster, drop_partition
 from eligo.index.be_tree.nodes import (
     BELOW,
     BLOCK,
@@ -116,12 +115,6 @@ def replace_child(t, parent, old, new):
 
 
 @kernel
-def is_plain_leaf(t, c):
-    cluster = t.cluster
-    return cluster[8 * c + SHAPE] & SPLIT == 0 and lower(cluster[8 * c + DIRECTORY]) == 0
-
-
-@kernel
 def tidy(t, c):
     """Go up from a c-node and undo what has become too small."""
     cluster, partition, state = t.cluster, t.partition, t.state
@@ -157,7 +150,9 @@ def tidy(t, c):
             for child in (left, right):
                 if child >= 0:
                     total += upper(cluster[8 * child + LEAF])
-                    plain = plain and is_plain_leaf(t, child)
+                    plain = (
+                        plain and cluster[8 * child + SHAPE] & SPLIT == 0 and lower(cluster[8 * child + DIRECTORY]) == 0
+                    )
             if plain and total <= few:
                 cluster[at + SHAPE] &= ~SPLIT
                 cluster[at + CHILDREN] = pair(-1, -1)

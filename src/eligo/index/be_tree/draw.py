@@ -23,19 +23,7 @@ import numpy as np
 
 from eligo.compile.compiled import I64
 from eligo.compile.strings import Strings
-from eligo.index.be_tree.nodes import (
-    ATOMIC,
-    CHILDREN,
-    CLUSTERS,
-    DEAD,
-    DIRECTORY,
-    LEAF,
-    PREFIX,
-    SHAPE,
-    TOP,
-    UP,
-    Pools,
-)
+from eligo.index.be_tree.nodes import ATOMIC, CHILDREN, CLUSTERS, DEAD, DIRECTORY, LEAF, PREFIX, SHAPE, TOP, UP, Pools
 from eligo.index.dynamic.int_pair import lower, upper
 from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TIME
 from eligo.jit import kernel
@@ -129,7 +117,7 @@ def survey(cluster, partition, clusters):
 def top(pools: Pools, strings: Strings, names: Sequence[str], depth: int, width: int) -> Part:
     """The first levels of the tree, with the parts of each that have the most rows."""
     rows, below, _, _, _ = survey(pools.cluster, pools.partition, pools.state[CLUSTERS])
-    return _Walk(pools, strings, names, rows, below, width).whole(depth)
+    return _Walk(pools, strings, names, rows, below, width).cluster("all conjunctions", 0, -1, depth)
 
 
 def drawn(pools: Pools, strings: Strings, names: Sequence[str], depth: int = 3, width: int = 8) -> list[str]:
@@ -139,7 +127,7 @@ def drawn(pools: Pools, strings: Strings, names: Sequence[str], depth: int = 3, 
         f"c-nodes  {measures.c_nodes:,}",
         f"p-nodes  {measures.p_nodes:,}",
         f"l-nodes  {measures.leaf_sizes()}",
-        f"depth    {measures.depth:,} c-nodes, cut by up to {_plural(measures.cuts, 'attribute')}",
+        f"depth    {measures.depth:,} c-nodes, cut by up to {measures.cuts:,} attribute{'s' * (measures.cuts != 1)}",
         "",
     ]
     shown = [("", "here", "in all"), *_rows(top(pools, strings, names, depth, width))]
@@ -180,10 +168,7 @@ class _Walk:
         self._p, self._strings, self._names = pools, strings, names
         self._rows, self._below, self._width = rows, below, width
 
-    def whole(self, depth: int) -> Part:
-        return self._cluster("all conjunctions", 0, -1, depth)
-
-    def _cluster(self, title: str, c: int, key: int, depth: int) -> Part:
+    def cluster(self, title: str, c: int, key: int, depth: int) -> Part:
         """A c-node with what lies below it: the buckets within it, then its p-nodes."""
         part = Part(title, int(self._rows[c]), int(self._below[c]))
         buckets, tops = self._buckets(c), self._directory(c)
@@ -191,9 +176,9 @@ class _Walk:
         kept = set(found[: self._width]) if depth > 0 else set()
         part.more = len(found) - len(kept)
         part.more_below = sum(int(self._below[one]) for one in found if one not in kept)
-        part.parts = [self._cluster(self._range(one, key), one, key, depth - 1) for one in buckets if one in kept]
+        part.parts = [self.cluster(self._range(one, key), one, key, depth - 1) for one in buckets if one in kept]
         chosen = sorted((one for one in tops if one[1] in kept), key=lambda one: -self._below[one[1]])
-        part.parts += [self._cluster(self._attribute(its), one, its, depth - 1) for its, one in chosen]
+        part.parts += [self.cluster(self._attribute(its), one, its, depth - 1) for its, one in chosen]
         return part
 
     def _buckets(self, c: int) -> list[int]:
@@ -278,7 +263,3 @@ def _time(microseconds: int) -> str:
 def _pair(word: int) -> tuple[int, int]:
     low = word & 0xFFFF_FFFF
     return word >> 32, low - (1 << 32) if low >> 31 else low
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

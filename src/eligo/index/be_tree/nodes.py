@@ -129,10 +129,8 @@ class Pools(GrowingPools):
         state, wanted, fresh = self.state, int(self.state[ATTRIBUTES]), False
         if attributes > wanted:
             wanted, fresh = 2 * attributes, True
-            for name, kind in _BY_KEY.items():
-                more, old = np.full(8 * wanted, name == "trust", kind), getattr(self, name)
-                more[: len(old)] = old
-                setattr(self, name, more)
+            for name in _BY_KEY:
+                self.widen(name, 8 * wanted, name == "trust")
         clusters, partitions, slots = (int(state[i]) for i in (CLUSTERS, PARTITIONS, SLOTS))
         rows, words = int(state[ROWS]) + coming[0], int(self.heads[USED]) + coming[1]
         sizes = (
@@ -167,12 +165,6 @@ def has_room(t, row):
         and 4 * state[ROWS] + row + _SLACK <= len(t.work)
         and 2 * state[SLOTS] <= len(t.slot_key)
     )
-
-
-@inline
-def unsigned(coordinate):
-    """A coordinate in the order of unsigned words, whose first bits are a bucket's prefix."""
-    return np.uint64(coordinate) ^ np.uint64(1 << 63)
 
 
 @inline

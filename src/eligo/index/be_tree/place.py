@@ -2,15 +2,14 @@
 
 An expression goes below the p-node of the attribute that ranks best for it (rank.py). Below the root there is a
 p-node for an attribute once `min_size` expressions of the whole tree have it and one comes that ranks it best;
-elsewhere an l-node that overflows makes p-nodes (split.py).
+elsewhere an l-node that overflows makes p-nodes (insert.py).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.be_tree.blocks import bits_of_cluster, change_block, new_cluster
-from eligo.index.be_tree.directory import find_partition, new_partition
+from eligo.index.be_tree.blocks import bits_of_cluster, change_block, find_partition, new_cluster, new_partition
 from eligo.index.be_tree.nodes import (
     ATOMIC,
     BELOW,
@@ -28,15 +27,7 @@ from eligo.index.be_tree.nodes import (
     UP,
     within,
 )
-from eligo.index.be_tree.rank import (
-    USELESS,
-    chance_of,
-    common_bits,
-    directory_key,
-    interval_of,
-    is_subsumed,
-    score_of,
-)
+from eligo.index.be_tree.rank import USELESS, chance_of, common_bits, directory_key, interval_of, is_subsumed, score_of
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.dynamic.line import ANY
 from eligo.index.dynamic.packed_predicate import (

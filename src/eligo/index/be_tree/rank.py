@@ -20,8 +20,8 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.events import float_bits
-from eligo.index.be_tree.nodes import EVENTS, EXPLORE, ROWS, unsigned
-from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, leading_zeros
+from eligo.index.be_tree.nodes import EVENTS, EXPLORE, ROWS
+from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, unsigned
 from eligo.index.dynamic.packed_predicate import (
     ASK,
     DISTANCES,
@@ -38,7 +38,7 @@ from eligo.index.dynamic.packed_predicate import (
     row_words,
     shape_of,
 )
-from eligo.jit import inline
+from eligo.jit import inline, leading_zeros
 
 PRIOR = 64.0  # events that rules count for
 USELESS = 0.7  # a p-node that more events than this go to spares too little

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.be_tree.blocks import bits_of_cluster
-from eligo.index.be_tree.directory import find_partition
+from eligo.index.be_tree.blocks import bits_of_cluster, find_partition
 from eligo.index.be_tree.nodes import (
     BLOCK,
     CHILDREN,
@@ -27,14 +26,13 @@ from eligo.index.be_tree.nodes import (
     SHAPE,
     TOP,
     WATCHED,
-    unsigned,
     within,
 )
 from eligo.index.dynamic.content import searching_rows
 from eligo.index.dynamic.event_view import ABSENT, VARIOUS, see_keys
 from eligo.index.dynamic.growable import prefetch
 from eligo.index.dynamic.int_pair import lower, upper
-from eligo.index.dynamic.line import ANY
+from eligo.index.dynamic.line import ANY, unsigned
 from eligo.index.dynamic.verify import AHEAD, EVENTS_SEARCHED, verify_rows
 from eligo.jit import handle, inline, kernel
 

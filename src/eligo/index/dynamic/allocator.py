@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import I64
-from eligo.index.dynamic.line import leading_zeros
-from eligo.jit import inline, kernel
+from eligo.jit import inline, kernel, leading_zeros
 
 USED, FREE, FIRST = 0, 1, 2
 CLASSES = 240
@@ -62,3 +61,13 @@ def give_block(words, heads, at, size):
     words[at] = heads[FIRST + k]
     heads[FIRST + k] = at
     heads[FREE] += heap_words(k)
+
+
+@kernel
+def move_block(words, heads, at, used, room, size):
+    """Moves the first `used` words of a block taken for `room` words to one for `size`. Returns where that begins."""
+    other = take_block(words, heads, size)
+    for i in range(used):
+        words[other + i] = words[at + i]
+    give_block(words, heads, at, room)
+    return other

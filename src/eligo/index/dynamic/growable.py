@@ -90,6 +90,11 @@ class GrowingPools(ABC):
                 grown = True
         return grown
 
+    def widen(self, name: str, size: int, fill: float = 0) -> None:
+        """Let an array have this size, with `fill` in the items that are new."""
+        old = getattr(self, name)
+        setattr(self, name, np.concatenate((old, np.full(size - len(old), fill, old.dtype))))
+
 
 def release(array: NDArray[Any], first: int) -> None:
     """Give the memory of the items from `first` on back to the system, if the array is large; they are zeros then."""

@@ -13,11 +13,8 @@ line as by itself. Bounds elsewhere, and times, have none: their checks are long
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from eligo.compile.events import float_bits
+from eligo.compile.events import float_bits, ordered_float
 from eligo.jit import bits_of, inline
 
 NUMBER, BOOLEAN, TIME, STRING, ANY = 0, 1, 2, 3, 4
@@ -27,23 +24,6 @@ TOP = (1 << BITS) - 1
 ZERO = 1 << (BITS - 1)
 NOWHERE, SEVERAL = 0xFFFFFE, 0xFFFFFF
 _LOWEST, _HIGHEST = -(2.0 ** (BITS - 2)) + 1, 2.0 ** (BITS - 2) - 2  # whole numbers with a place of their own
-
-
-@intrinsic
-def leading_zeros(context, word):
-    """How many first bits are not set; the word must not be 0."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.ctlz(arguments[0], cgutils.true_bit)
-
-    return types.uint64(types.uint64), generate
-
-
-@inline
-def ordered_bits_of(value):
-    """The bits of a float as an integer of the same order."""
-    bits = bits_of(value + 0.0)
-    return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @inline
@@ -74,60 +54,59 @@ def is_own_place(part):
 
 
 @inline
-def low_place(kind, coordinate):
-    """The place of a lower bound, or -1: it has none."""
-    base = np.int64(kind) << BITS
-    if coordinate == MIN:
-        return base
+def bound_place(kind, coordinate, step):
+    """The place of a bound that is not beyond all values, or -1: it has none. `step`: 1 for a lower bound, else -1."""
     if kind != NUMBER:
-        return base | (coordinate + 1) if 0 <= coordinate < TOP - 3 and kind != TIME else np.int64(-1)
+        is_own = 0 <= coordinate < TOP - 3 and kind != TIME
+        return np.int64(kind) << BITS | (coordinate + 1) if is_own else np.int64(-1)
     if coordinate == -1:
-        return np.int64(ZERO)  # the slot of -0.0, where no value is
+        return np.int64(ZERO if step > 0 else ZERO - 1)  # the slot of -0.0, where no value is
     part = number_part(coordinate)
     if is_own_place(part):
         return part
-    part = number_part(coordinate - 1)  # an open bound lies one above a whole number
-    return part + 1 if is_own_place(part) else np.int64(-1)
+    part = number_part(coordinate - step)  # an open lower bound lies one above a whole number, an upper one below
+    return part + step if is_own_place(part) else np.int64(-1)
+
+
+@inline
+def low_place(kind, coordinate):
+    """The place of a lower bound, or -1: it has none."""
+    return np.int64(kind) << BITS if coordinate == MIN else bound_place(kind, coordinate, 1)
 
 
 @inline
 def high_place(kind, coordinate):
     """The place of an upper bound, or -1: it has none."""
-    base = np.int64(kind) << BITS
-    if coordinate == MAX:
-        return base | TOP
+    return np.int64(kind) << BITS | TOP if coordinate == MAX else bound_place(kind, coordinate, -1)
+
+
+@inline
+def bound_at(place, is_high):
+    """The coordinate of the bound at a place: of an upper one, or of a lower one."""
+    part, kind = place & TOP, place >> BITS
+    if part == 0:
+        return np.int64(MIN)
+    if part == TOP:
+        return np.int64(MAX)
     if kind != NUMBER:
-        return base | (coordinate + 1) if 0 <= coordinate < TOP - 3 and kind != TIME else np.int64(-1)
-    if coordinate == -1:
-        return np.int64(ZERO - 1)
-    part = number_part(coordinate)
-    if is_own_place(part):
-        return part
-    part = number_part(coordinate + 1)
-    return part - 1 if is_own_place(part) else np.int64(-1)
+        return part - 1
+    whole = ordered_float(bits_of(np.float64((part - ZERO + is_high) >> 1)))
+    return whole - (part & 1) if is_high else whole + (part & 1)
 
 
 @inline
 def low_at(place):
     """The coordinate of the lower bound at a place."""
-    part, kind = place & TOP, place >> BITS
-    if part == 0:
-        return np.int64(MIN)
-    if part == TOP:
-        return np.int64(MAX)
-    if kind != NUMBER:
-        return part - 1
-    return ordered_bits_of(np.float64((part - ZERO) >> 1)) + (part & 1)
+    return bound_at(place, 0)
 
 
 @inline
 def high_at(place):
     """The coordinate of the upper bound at a place."""
-    part, kind = place & TOP, place >> BITS
-    if part == 0:
-        return np.int64(MIN)
-    if part == TOP:
-        return np.int64(MAX)
-    if kind != NUMBER:
-        return part - 1
-    return ordered_bits_of(np.float64((part - ZERO + 1) >> 1)) - (part & 1)
+    return bound_at(place, 1)
+
+
+@inline
+def unsigned(coordinate):
+    """A coordinate in the order of unsigned words."""
+    return np.uint64(coordinate) ^ np.uint64(1 << 63)

@@ -111,6 +111,16 @@ def shape_of(code):
 
 
 @inline
+def bits_in(mask):
+    """How many bits of a word are set."""
+    n, word = np.int64(0), np.uint64(mask)
+    while word:
+        word &= word - np.uint64(1)
+        n += 1
+    return n
+
+
+@inline
 def mask_step(place):
     """How many places a bit of a mask stands for, as a shift: the places between whole numbers have none."""
     return np.int64(1) if place >> BITS == NUMBER else np.int64(0)

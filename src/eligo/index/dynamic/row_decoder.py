@@ -11,8 +11,8 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays, grown
-from eligo.compile.cutting import sorted_strings
 from eligo.compile.events import float_bits
+from eligo.compile.spaces import sorted_strings
 from eligo.compile.strings import Strings
 from eligo.index.dynamic.content import hash_check
 from eligo.index.dynamic.line import BOOLEAN, MAX, MIN, NUMBER, STRING, TOP, low_at

@@ -26,6 +26,7 @@ from eligo.index.dynamic.packed_predicate import (
     OUTSIDE,
     PLACE,
     TINY_ATTRIBUTES,
+    bits_in,
     first_check,
     high_coordinate,
     low_coordinate,
@@ -252,11 +253,7 @@ def likely_width(checks, at):
         return np.int64(1) << 26
     if code & MASKED == 0:
         return code & DISTANCES
-    mask, n = np.uint64(checks[at + 1]), np.int64(1) << 25
-    while mask:
-        mask &= mask - np.uint64(1)
-        n += 2
-    return n
+    return (np.int64(1) << 25) + 2 * bits_in(checks[at + 1])
 
 
 @inline

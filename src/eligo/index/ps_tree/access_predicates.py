@@ -18,7 +18,8 @@ import numpy as np
 from eligo.compile.compiled import mixed
 from eligo.compile.events import float_bits
 from eligo.index.dynamic.int_pair import upper
-from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, row_words
+from eligo.index.dynamic.line import unsigned
+from eligo.index.dynamic.packed_predicate import attribute_of, bits_in, check_words, first_check, row_words
 from eligo.index.ps_tree.lines import (
     FLOAT,
     MOST_POINTS,
@@ -36,11 +37,8 @@ from eligo.index.ps_tree.lines import (
     line_of,
     named_by,
     point_at,
-    unsigned,
 )
-from eligo.index.ps_tree.nodes import (
-    SEEN,
-)
+from eligo.index.ps_tree.nodes import SEEN
 from eligo.index.ps_tree.pools import EVENTS, GAP, RECENT, ROWS
 from eligo.index.ps_tree.spaces import space_at
 from eligo.jit import inline, kernel
@@ -82,11 +80,7 @@ def values_named(t, line, form):
 @inline
 def distinct(marks):
     """About how many values left their marks among 64 bits."""
-    n, word = 0.0, np.uint64(marks)
-    while word:
-        word &= word - np.uint64(1)
-        n += 1.0
-    return 64.0 * np.log(64.0 / max(64.0 - n, 0.125))
+    return 64.0 * np.log(64.0 / max(64.0 - np.float64(bits_in(marks)), 0.125))
 
 
 @inline

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from abc import abstractmethod
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,15 +58,6 @@ class PsIndex(PooledIndex):
         self._carry = np.zeros(int(pools.state[LONGEST]) + 64, np.int64)
         self._chosen, self._options = np.empty(16, np.int64), np.empty(FEW, np.int64)
         self._weights = np.empty((FEW, 3))
-
-    @classmethod
-    @abstractmethod
-    def no_pools(cls) -> Pools:
-        """Empty pools, for the options of the index."""
-
-    @classmethod
-    def empty(cls, strings: Strings, **options: Any) -> Self:
-        return cls(cls.no_pools(**options), strings)
 
     def common_notes(self) -> dict[str, object]:
         state = self.pools.state

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, move_block, take_block
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.dynamic.packed_predicate import row_words
 from eligo.index.ps_tree.access_predicates import beside
-from eligo.index.ps_tree.cover import borders_at, check_on, cover, guarantees
-from eligo.index.ps_tree.lines import PRESENT, is_range
-from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, BY_PRESENCE, BY_RANGE, BY_VALUE, COPIES
+from eligo.index.ps_tree.cover import check_on, count_access, cover, guarantees, hold
+from eligo.index.ps_tree.lines import PRESENT
+from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES
 from eligo.index.ps_tree.postings import arranged
 from eligo.index.ps_tree.signatures import add_member, drop_member
-from eligo.index.ps_tree.spaces import count_predicate, hold_border
 from eligo.jit import kernel
 
 NO_LINE = 15  # no attribute has a line of this form
@@ -52,11 +51,7 @@ def add_entry(t, s, link, lines):
     count, room = upper(words[o]), lower(words[o])
     if (count + 1) * each > 2 * (room - 1):
         size = room + max(room // 4, (each + 1) // 2)
-        other = take_block(words, t.heads, size)
-        for i in range(1, room):
-            words[other + i] = words[o + i]
-        give_block(words, t.heads, o, room)
-        o, room = other, heap_words(heap_class(size))
+        o, room = move_block(words, t.heads, o, room, room, size), heap_words(heap_class(size))
         t.posting[s] = o
     to = 2 * (o + 1) + count * each
     halves[to] = link
@@ -120,7 +115,7 @@ def place_entries(t, row, at, strings, spaces, out):
         n = cover(t, row, q, line, strings, spaces[0])
         first, behind = hold(t, row, q, line, strings, n, spaces[0], 1)
         t.state[BY_DEPTH + 1] += 1
-        t.state[BY_RANGE if is_range(line & 15) else BY_PRESENCE if line & 15 == PRESENT else BY_VALUE] += 1
+        count_access(t, line, 1)
         if guarantees(t, row, q, line, first, behind):
             guaranteed[0], sure = q, 1
     link = keep_row(t, out, arranged(row, at, guaranteed, sure, out), number)
@@ -134,23 +129,6 @@ def place_entries(t, row, at, strings, spaces, out):
             hold(t, row, q, line, strings, n, spaces[0], 1)
             for i in range(n):
                 add_member(t, spaces[0, i], link)
-
-
-@kernel
-def hold(t, row, q, line, strings, n, spaces, by):
-    """Count a predicate for the n spaces that it covers and the borders at its bounds, or count it no more; the spaces
-    that begin at its bounds.
-    """
-    for i in range(n):
-        count_predicate(t, spaces[i], by)
-    first = behind = np.int64(-1)
-    if is_range(line & 15):
-        first, behind = borders_at(t, row, q, line, strings)
-        if first >= 0:
-            hold_border(t, first, by)
-        if behind >= 0:
-            hold_border(t, behind, by)
-    return first, behind
 
 
 @kernel
@@ -175,7 +153,7 @@ def unplace_entries(t, row, at, strings, spaces):
                 drop_member(t, spaces[0, i], link)
         if j == 0:
             t.state[BY_DEPTH + 1] -= 1
-            t.state[BY_RANGE if is_range(line & 15) else BY_PRESENCE if line & 15 == PRESENT else BY_VALUE] -= 1
+            count_access(t, line, -1)
 
 
 @kernel

@@ -27,7 +27,16 @@ from eligo.index.ps_tree.lines import (
     text_cuts,
 )
 from eligo.index.ps_tree.nodes import LAST, LOW
-from eligo.index.ps_tree.spaces import add_point, is_layer, next_space, open_line, space_at
+from eligo.index.ps_tree.pools import BY_PRESENCE, BY_RANGE, BY_VALUE
+from eligo.index.ps_tree.spaces import (
+    add_point,
+    count_predicate,
+    hold_border,
+    is_layer,
+    next_space,
+    open_line,
+    space_at,
+)
 from eligo.index.ps_tree.string_trie import MORE, locate_text, slice_at
 from eligo.jit import inline, kernel
 
@@ -160,6 +169,29 @@ def borders_at(t, words, q, line, strings):
         if np.uint64(t.space[4 * behind + LOW]) != high + np.uint64(1):
             behind = np.int64(-1)
     return first, behind
+
+
+@kernel
+def hold(t, words, q, line, strings, n, spaces, by):
+    """Count a predicate for the n spaces that it covers and the borders at its bounds, or count it no more; the spaces
+    that begin at its bounds.
+    """
+    for i in range(n):
+        count_predicate(t, spaces[i], by)
+    first = behind = np.int64(-1)
+    if is_range(line & 15):
+        first, behind = borders_at(t, words, q, line, strings)
+        if first >= 0:
+            hold_border(t, first, by)
+        if behind >= 0:
+            hold_border(t, behind, by)
+    return first, behind
+
+
+@inline
+def count_access(t, line, by):
+    """Count one access predicate more, or one less, for its kind of line."""
+    t.state[BY_RANGE if is_range(line & 15) else BY_PRESENCE if line & 15 == PRESENT else BY_VALUE] += by
 
 
 @kernel

@@ -7,7 +7,7 @@ import numpy as np
 from eligo.compile import codes
 from eligo.index.dynamic.event_view import VARIOUS, see_keys
 from eligo.index.dynamic.growable import prefetch
-from eligo.index.dynamic.line import BOOLEAN, NUMBER, STRING, TOP
+from eligo.index.dynamic.line import BOOLEAN, NUMBER, STRING, TOP, unsigned
 from eligo.index.dynamic.line import TIME as TIMES
 from eligo.index.ps_tree.lines import (
     FLOAT,
@@ -21,7 +21,6 @@ from eligo.index.ps_tree.lines import (
     TRUTH,
     WHOLE,
     WHOLE_COARSE,
-    unsigned,
 )
 from eligo.index.ps_tree.nodes import LAST, SEEN, locate, stretch
 from eligo.index.ps_tree.pools import EVENTS, GAP, RECENT
@@ -164,19 +163,13 @@ def meet_range(t, line, link, low, high, spaces, lines, begin, m):
 @kernel
 def meet_all(t, line, spaces, lines, begin, m):
     """Add all spaces of a line of ranges."""
-    space = first_of(t, line)
+    space = locate(t.tree, t.links, np.int64(t.root[line]), np.uint64(0))
+    while is_layer(t, space):  # down to the first space of its own
+        space = locate(t.tree, t.links, (t.space[4 * space + SEEN] << 32) >> 32, np.uint64(0))
     while space >= 0:
         m = add_space(spaces, lines, begin, m, space, line)
         space = next_space(t, space)
     return m
-
-
-@kernel
-def first_of(t, line):
-    space = locate(t.tree, t.links, np.int64(t.root[line]), np.uint64(0))
-    while is_layer(t, space):
-        space = locate(t.tree, t.links, (t.space[4 * space + SEEN] << 32) >> 32, np.uint64(0))
-    return space
 
 
 @kernel

@@ -6,12 +6,11 @@ import numpy as np
 
 from eligo.index.dynamic.int_pair import lower, upper
 from eligo.index.dynamic.packed_predicate import row_words
-from eligo.index.ps_tree.cover import borders_at, check_on, cover, guarantees
+from eligo.index.ps_tree.cover import check_on, count_access, cover, guarantees, hold
 from eligo.index.ps_tree.keys import drop_block, find_block, find_slot, moved_block, new_block, next_turn
-from eligo.index.ps_tree.lines import PRESENT, is_range
-from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, BY_PRESENCE, BY_RANGE, BY_VALUE, COPIES, CROWD
+from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES, CROWD
 from eligo.index.ps_tree.postings import append_row, arranged, directory_of, remove_row, rows_in
-from eligo.index.ps_tree.spaces import count_predicate, hold_border
+from eligo.index.ps_tree.spaces import count_predicate
 from eligo.jit import kernel
 
 
@@ -35,18 +34,8 @@ def place_keys(t, row, at, strings, spaces, out):
         line = np.int64(lines[n])
         q = check_on(row, at, line)
         counts[n] = cover(t, row, q, line, strings, spaces[n])
-        for i in range(counts[n]):
-            count_predicate(t, spaces[n, i], 1)
-        first = behind = np.int64(-1)
-        if is_range(line & 15):
-            first, behind = borders_at(t, row, q, line, strings)
-            if first >= 0:
-                hold_border(t, first, 1)
-            if behind >= 0:
-                hold_border(t, behind, 1)
-            t.state[BY_RANGE] += 1
-        else:
-            t.state[BY_PRESENCE if line & 15 == PRESENT else BY_VALUE] += 1
+        first, behind = hold(t, row, q, line, strings, counts[n], spaces[n], 1)
+        count_access(t, line, 1)
         if guarantees(t, row, q, line, first, behind):
             guaranteed[sure] = q
             sure += 1
@@ -98,17 +87,8 @@ def unplace_keys(t, row, at, strings, spaces):
         line = np.int64(lines[n])
         q = check_on(row, at, line)
         counts[n] = cover(t, row, q, line, strings, spaces[n])
-        for i in range(counts[n]):
-            count_predicate(t, spaces[n, i], -1)
-        if is_range(line & 15):
-            first, behind = borders_at(t, row, q, line, strings)
-            if first >= 0:
-                hold_border(t, first, -1)
-            if behind >= 0:
-                hold_border(t, behind, -1)
-            t.state[BY_RANGE] -= 1
-        else:
-            t.state[BY_PRESENCE if line & 15 == PRESENT else BY_VALUE] -= 1
+        hold(t, row, q, line, strings, counts[n], spaces[n], -1)
+        count_access(t, line, -1)
         n += 1
     t.state[BY_DEPTH + n] -= 1
     if n == 0:

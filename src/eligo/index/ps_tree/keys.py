@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import mixed
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, move_block, take_block
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.lines import is_range
 from eligo.index.ps_tree.pools import ACCESSES, KEYS, SLOTS, hashed
@@ -133,11 +133,7 @@ def add_use(t, s, key):
         words[o] = pair(0, heap_words(heap_class(4)))
     count, room = upper(words[o]), lower(words[o])
     if count + 1 == room:
-        other = take_block(words, t.heads, 2 * room)
-        for i in range(1, count + 1):
-            words[other + i] = words[o + i]
-        give_block(words, t.heads, o, room)
-        o, room = other, heap_words(heap_class(2 * room))
+        o, room = move_block(words, t.heads, o, room, room, 2 * room), heap_words(heap_class(2 * room))
     words[o] = pair(count + 1, room)
     words[o + count + 1] = key
     t.uses[s] = o

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile import codes
-from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TOP, is_own_place
+from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TOP, is_own_place, unsigned
 from eligo.index.dynamic.line import TIME as TIMES
 from eligo.index.dynamic.packed_predicate import (
     AMONG,
@@ -37,6 +37,7 @@ from eligo.index.dynamic.packed_predicate import (
     PLACE,
     PLACES,
     attribute_of,
+    bits_in,
     extra_words,
     flags_of,
     kind_of,
@@ -56,12 +57,6 @@ def is_range(form):
 
 
 @inline
-def unsigned(coordinate):
-    """A coordinate in the order of unsigned words."""
-    return np.uint64(coordinate) ^ np.uint64(1 << 63)
-
-
-@inline
 def is_usable(code):
     """Whether only events with the attribute satisfy a check."""
     return flags_of(code) & codes.ABSENT_HOLDS == 0
@@ -75,6 +70,7 @@ def whole_low(place):
 
 @inline
 def whole_high(place):
+    """The last whole number at or below a place, as a position."""
     return np.uint64((place & TOP) >> 1)
 
 
@@ -86,16 +82,6 @@ def form_of_kind(kind, is_long):
     if kind == TIMES:
         return TIME
     return TRUTH if kind == BOOLEAN else NAMED
-
-
-@inline
-def points_in(mask):
-    """Bits that are set."""
-    n, word = np.int64(0), np.uint64(mask)
-    while word:
-        word &= word - np.uint64(1)
-        n += 1
-    return n
 
 
 @inline
@@ -129,7 +115,7 @@ def named_by(words, q):
     if code < 0:
         form = form_of_kind(kind, False)
         if code & MASKED:
-            return POINTS, form, points_in(words[q + 1])
+            return POINTS, form, bits_in(words[q + 1])
         low = code >> PLACE & PLACES
         high = low + (code & DISTANCES)
         if is_point(kind, False, low, high):
@@ -166,16 +152,6 @@ def named_by(words, q):
 
 
 @inline
-def position(form, value):
-    """The position of a value, given as place or coordinate, whatever the form's checks have."""
-    if form == WHOLE:
-        return np.uint64((value & TOP) >> 1)
-    if form in (FLOAT, TIME):
-        return unsigned(value)
-    return np.uint64(value)
-
-
-@inline
 def point_at(words, q, form, i):
     """The position of value i of a check that names values."""
     code = words[q]
@@ -189,11 +165,13 @@ def point_at(words, q, form, i):
             while mask >> np.uint64(off) & np.uint64(1) == 0:
                 off += 1
             place += off << np.int64(form == WHOLE)
-        return np.uint64((place & TOP) >> 1) if form == WHOLE else np.uint64((place & TOP) - 1)
+        return whole_high(place) if form == WHOLE else np.uint64((place & TOP) - 1)
     low, _ = pair_at(words, q, i)
-    if code & LONG == 0 and form != WHOLE:
+    if form == WHOLE:
+        return whole_high(low)
+    if code & LONG == 0:
         return np.uint64((low & TOP) - 1)
-    return position(form, low)
+    return unsigned(low) if form in (FLOAT, TIME) else np.uint64(low)
 
 
 @inline

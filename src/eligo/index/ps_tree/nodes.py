@@ -26,12 +26,11 @@ import numpy as np
 from eligo.compile.compiled import grown
 from eligo.index.dynamic.allocator import give_block, take_block
 from eligo.index.dynamic.int_pair import lower, pair, upper
-from eligo.index.dynamic.line import leading_zeros
-from eligo.jit import inline, kernel
+from eligo.jit import inline, kernel, leading_zeros
 
 BUCKET = 255
 FULL = 8  # positions of a bucket
-DIRECT = 256  # slots that a table may have for nothing: one for each position, where positions lie close
+DIRECT = 8  # log2 of the slots that a table may have for nothing: one for each position, where positions lie close
 LAST = 0xFFFF_FFFF_FFFF_FFFF  # position
 LOW, LINKS, COUNTS, SEEN = 0, 1, 2, 3  # words of a space (spaces.py)
 
@@ -211,7 +210,7 @@ def build_tree(t, keys, spaces, n, before):
         else:
             base, width = keys[begin], keys[end - 1] - keys[begin]
             k = bits(width)
-            if k > 8 and width >= np.uint64(4 * count):
+            if k > DIRECT and width >= np.uint64(4 * count):
                 k = min(max(bits(np.uint64(count)) - 1, 4), 16)
             shift = np.uint64(max(0, bits(width) - k))
             slots = np.int64(1) << k

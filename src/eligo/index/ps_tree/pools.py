@@ -25,7 +25,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64
 from eligo.index.dynamic.allocator import USED, no_blocks
@@ -139,10 +138,10 @@ class Pools(GrowingPools):
         wanted = int(state[ATTRIBUTES])
         if attributes > wanted:
             wanted = max(2 * attributes if wanted else attributes, 8)
-            for name, kind in _BY_LINE.items():
-                self._widen(name, kind, FORMS * wanted)
-            for name, (kind, each) in _BY_ATTRIBUTE.items():
-                self._widen(name, kind, each * wanted)
+            for name in _BY_LINE:
+                self.widen(name, FORMS * wanted, {"least": np.inf, "most": -np.inf}.get(name, 0))
+            for name, (_, each) in _BY_ATTRIBUTE.items():
+                self.widen(name, each * wanted)
             fresh = True
         fresh = self.grow(self._sizes(largest, highest, coming), early) or fresh
         keys = int(state[SLOTS]) + int(state[MOST_KEYS]) + _SLOTS
@@ -171,16 +170,6 @@ class Pools(GrowingPools):
             ("where", highest),
             ("access", highest * (int(state[ACCESSES]) + 1)),
         ]
-
-    def _widen(self, name: str, kind: Any, size: int) -> None:
-        old: NDArray[Any] = getattr(self, name)
-        more = np.zeros(size, kind)
-        if name == "least":
-            more[:] = np.inf
-        elif name == "most":
-            more[:] = -np.inf
-        more[: len(old)] = old
-        setattr(self, name, more)
 
 
 @inline

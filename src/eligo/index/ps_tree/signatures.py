@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, move_block, take_block
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
@@ -71,11 +71,7 @@ def add_member(t, s, link):
     count, room = upper(words[m]), lower(words[m])
     if count == 2 * (room - 1):
         size = room + max(room // 4, 2)
-        other = take_block(words, t.heads, size)
-        for i in range(1, room):
-            words[other + i] = words[m + i]
-        give_block(words, t.heads, m, room)
-        m, room = other, heap_words(heap_class(size))
+        m, room = move_block(words, t.heads, m, room, room, size), heap_words(heap_class(size))
         t.uses[s] = m
     t.halves[2 * (m + 1) + count] = link
     words[m] = pair(count + 1, room)

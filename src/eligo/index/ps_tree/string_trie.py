@@ -14,13 +14,7 @@ import numpy as np
 
 from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.borders import fill
-from eligo.index.ps_tree.nodes import (
-    COUNTS,
-    LINKS,
-    LOW,
-    SEEN,
-    get_root,
-)
+from eligo.index.ps_tree.nodes import COUNTS, LINKS, LOW, SEEN, get_root
 from eligo.index.ps_tree.spaces import (
     LAYER,
     cell_of,

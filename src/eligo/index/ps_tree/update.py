@@ -41,9 +41,7 @@ from eligo.index.ps_tree.cover import (
 )
 from eligo.index.ps_tree.hash_insert import gathered_keys, is_crowded, place_keys, unplace_keys
 from eligo.index.ps_tree.lines import TEXT, is_range, point_at, text_cuts
-from eligo.index.ps_tree.nodes import (
-    LAST,
-)
+from eligo.index.ps_tree.nodes import LAST
 from eligo.index.ps_tree.pools import (
     ACCESSES,
     AT_ROW,
@@ -96,7 +94,7 @@ def place(t, row, at, strings, spaces, out):
 
 @kernel
 def unplace(t, row, at, strings, spaces):
-    """Let a row, given as a copy, not be found any more."""
+    """Removes a row from all spaces that it is found by. It is passed as a copy, because blocks may move."""
     if t.state[SIGNATURES]:
         unplace_entries(t, row, at, strings, spaces)
     else:

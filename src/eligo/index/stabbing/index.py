@@ -38,7 +38,7 @@ from eligo.index.selectivity import unlikeliness
 from eligo.index.stabbing.ordered import grow_ordered
 from eligo.index.stabbing.shapes import CLUSTER, ELEMENTARY, LEAF, PAIRS, grow
 from eligo.index.stabbing.tree import collect, post, with_vectors
-from eligo.index.stabbing.vectors import as_words, compress, count_bits, words_of
+from eligo.index.stabbing.vectors import Vectors, as_words, compress, count_bits, words_of
 from eligo.jit import handle, inline, trailing_zeros
 from eligo.options import Option
 
@@ -61,9 +61,6 @@ class Intervals:
     high: I32
     row: I32
     space_count: I32
-
-    def attribute(self) -> I64:
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
 
 class _StabbingScratch(Scratch):
@@ -163,6 +160,14 @@ def _checked(entries: int) -> None:
         )
 
 
+def _tree(shape: I32, root: I32, vectors: Vectors, starts: I64, bound: I32, bound_row: I32) -> Arrays:
+    nodes = with_vectors(shape, vectors, starts)
+    return {
+        "nodes": nodes, "row": vectors.row, "place": vectors.place, "bits": vectors.bits, "bound": bound,
+        "bound_row": bound_row, "root": root,
+    }  # fmt: skip
+
+
 class _Covered(Stabbing):
     """A tree of bit vectors, whose shape does not depend on where intervals are stored."""
 
@@ -176,11 +181,7 @@ class _Covered(Stabbing):
         _checked(int(ends[-1]))
         vectors = compress(np.repeat(np.arange(len(ends) - 1), np.diff(ends)), rows, len(ends) - 1)
         none = np.zeros(0, np.int32)
-        nodes = with_vectors(shape, vectors, np.zeros(len(ends), np.int64))
-        return {
-            "nodes": nodes, "row": vectors.row, "place": vectors.place, "bits": vectors.bits, "bound": none,
-            "bound_row": none, "root": root,
-        }  # fmt: skip
+        return _tree(shape, root, vectors, np.zeros(len(ends), np.int64), none, none)
 
 
 class StabCluster(_Covered):
@@ -229,17 +230,13 @@ class IntervalTree(Stabbing):
 
     @classmethod
     def tree(cls, intervals: Intervals, **options: Any) -> Arrays:
-        i, attribute = intervals, intervals.attribute()
+        i, attribute = intervals, np.repeat(np.arange(len(intervals.offsets) - 1), np.diff(intervals.offsets))
         _checked(2 * len(i.low))
         by_low = np.lexsort((i.low, attribute)).astype(np.int32)
         by_high = np.lexsort((-i.high, attribute)).astype(np.int32)
         shape, root, starts, bound, bound_row = grow_ordered(i.offsets, i.low, i.high, i.row, by_low, by_high)
         vectors = compress(np.zeros(0, np.int64), np.zeros(0, np.int32), 2 * len(shape))
-        nodes = with_vectors(shape, vectors, starts)
-        return {
-            "nodes": nodes, "row": vectors.row, "place": vectors.place, "bits": vectors.bits, "bound": bound,
-            "bound_row": bound_row, "root": root,
-        }  # fmt: skip
+        return _tree(shape, root, vectors, starts, bound, bound_row)
 
 
 # The index as one argument of kernels; `attributes[0]` is how many attributes rows speak of.

@@ -22,9 +22,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from eligo.language.normalize.negation import push_negation
 from eligo.language.patterns import pieces
-from eligo.language.tree import And, Constant, Node, Or, Predicate, Value
+from eligo.language.tree import And, Constant, Node, Or, Predicate, Value, push_negation
 from eligo_lab.bench.contenders.base import UnfitError
 
 KINDS = ("number", "float", "string", "boolean", "time")

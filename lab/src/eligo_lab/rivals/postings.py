@@ -1,6 +1,6 @@
 """Posting lists: for every space of every attribute, the conjunctions that a value in that space concerns.
 
-    slot              space_base[attribute] + space
+    slot              space_base[attribute] + space (`Spaces.bases`)
     slot s            entries posting[posting_offsets[s] … posting_offsets[s+1]], ascending
 
 A predicate is enumerated: its conjunction is posted in each of its spaces (a REQUIRED entry), or in each of the other
@@ -20,11 +20,6 @@ from eligo.jit import kernel
 
 BOUND = 64  # spaces. With 128, lists on attributes of a hundred spaces grew fivefold, and merging them took longer
 LEFT_OUT, REQUIRED, FORBIDDEN = 0, 1, 2
-
-
-def space_bases(conjunctions: Conjunctions) -> I32:
-    """The first slot of each attribute, and how many slots there are."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(conjunctions.spaces.space_count))).astype(np.int32)
 
 
 def enumerable(conjunctions: Conjunctions, bound: int = BOUND) -> tuple[U8, I32]:
