@@ -55,8 +55,8 @@ from eligo.compile.arrow_nodes import (
     valid_rows,
     value_at,
 )
-from eligo.compile.cutting import sorting
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT
+from eligo.compile.spaces import sorting
 from eligo.jit import address_of, byte_at, inline, int64_at, kernel, put_int64, trailing_zeros, word_at
 
 # A column: its node (or part), its mode, the attribute's meta and flags, and which names the keys of its map have.
