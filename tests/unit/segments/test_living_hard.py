@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,28 @@ def test_ranges_of_strings_among_many_rules(index: str) -> None:
     for value in (*ranges, "s7", "nowhere"):
         event = {"c": value, "n": 50}
         assert m.match(event) == [i for i, tree in enumerate(trees) if matches(tree, event)], value
+
+
+def test_many_equal_rules_go_together_or_one_by_one() -> None:
+    """One list of entries has all rules that are the same conjunction, and trees that begin with it."""
+    texts = ["a = 1", "a = 1 and b = 2", "(a = 1 or b = 2) and (c = 3 or b = 2)", "a = 1 or a = 1 and c = 4"]
+    m = eligo.Matcher(index="be-tree", options=SMALL)
+    left = {i: texts[i % 4] for i in range(1200)}
+    m.add_many(left.items())
+    events = [{"a": 1}, {"b": 2}, {"a": 1, "b": 2, "c": 3}, {"c": 4}]
+    drawn = random.Random(1)
+    for some in (1, 2, 3, 250, 1, 500, 400, 43):
+        going = drawn.sample(sorted(left), some)
+        m.remove_many(going)
+        for rule in going:
+            del left[rule]
+        checked(m)
+        for event in events:
+            assert m.match(event) == [i for i, text in left.items() if matches(parse(text), event)]
+        m.add(2000 + len(left), "a = 1")
+        left[2000 + len(left)] = "a = 1"
+    m.clear()
+    checked(m)
 
 
 def test_a_snapshot_with_long_rows_adjusts_itself(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, move_block, take_block
 from eligo.index.dynamic.content import number_rows
 from eligo.jit import inline, kernel
 from eligo.segments.living.pools import (
@@ -118,46 +118,50 @@ def add_entry(owner, blocks, heads, c, entry):
         return
     if n + 2 == room:
         larger = heap_words(heap_class(2 * n + 2))
-        to = take_block(blocks, heads, larger)
-        for i in range(2, n + 2):
-            blocks[to + i] = blocks[at + i]
-        give_block(blocks, heads, at, room)
-        blocks[to + 1] = larger
-        owner[c] = -2 - (to >> 1)
-        at = to
+        at = move_block(blocks, heads, at, n + 2, room, larger)
+        blocks[at + 1] = larger
+        owner[c] = -2 - (at >> 1)
     blocks[at + n + 2] = entry
     blocks[at] = n + 1
 
 
 @inline
-def drop_entry(owner, blocks, heads, c, entry):
-    """Removes an entry from a conjunction, if it is there."""
+def row_of(blocks, entry):
+    """Returns the row that an entry belongs to."""
+    return np.int64(blocks[entry - 1]) if entry & 1 else np.int64(entry) >> 1
+
+
+@inline
+def drop_entries(owner, blocks, heads, status, c):
+    """Removes the entries of rows that are FREE from a conjunction. Returns whether it still has a list of entries. Such
+    a list has a negative room then, which says that it need not be gone through again.
+    """
     v = np.int64(owner[c])
-    if v == entry:
-        owner[c] = -1
     if v >= -1:
-        return
+        if v >= 0 and status[row_of(blocks, v)] == FREE:
+            owner[c] = -1
+        return False
     at = (-2 - v) << 1
-    n, room = np.int64(blocks[at]), np.int64(blocks[at + 1])
-    i = np.int64(2)
-    while i < n + 2 and blocks[at + i] != entry:
-        i += 1
-    if i == n + 2:
-        return
-    n -= 1
-    blocks[at + i] = blocks[at + n + 2]
-    blocks[at] = n
-    if n == 1:
-        owner[c] = blocks[at + 2]
+    room, end = np.int64(blocks[at + 1]), at + 2 + np.int64(blocks[at])
+    if room < 0:
+        return False
+    n = np.int64(0)
+    for i in range(at + 2, end):
+        entry = blocks[i]
+        if status[row_of(blocks, entry)] != FREE:
+            blocks[at + 2 + n] = entry
+            n += 1
+    if n < 2:
+        owner[c] = blocks[at + 2] if n else -1
         give_block(blocks, heads, at, room)
-    elif 3 * (n + 2) < room:
+        return False
+    if 3 * (n + 2) < room:
         smaller = heap_words(heap_class(n + 2))
-        to = take_block(blocks, heads, smaller)
-        for k in range(n + 2):
-            blocks[to + k] = blocks[at + k]
-        give_block(blocks, heads, at, room)
-        blocks[to + 1] = smaller
-        owner[c] = -2 - (to >> 1)
+        at = move_block(blocks, heads, at, n + 2, room, smaller)
+        room = smaller
+        owner[c] = -2 - (at >> 1)
+    blocks[at], blocks[at + 1] = n, -room
+    return True
 
 
 # -- rules
@@ -228,37 +232,39 @@ def forget_rules(p, rows):
     most = 0
     for r in rows:
         most += 1 if root[r] >= -1 else blocks[((-2 - root[r]) << 1) + 1]
-    gone = np.empty(most, np.int64)
-    k = 0
-    for r in rows:
         drop_number(slots, hashes, r)
         at = place[r]
         for i in range(records[at + 3]):
             tag_uses[records[at + 4 + i]] -= 1
         free_record(records, state, at)
-        if root[r] >= 0:
+        state[HIDDEN] -= status[r] & 1 == 0
+        status[r] = FREE
+    # All rows are FREE before entries go: many rules may be one conjunction, and its list is gone through once.
+    gone, left = np.empty(most, np.int64), np.empty(most, np.int64)
+    k = lists = 0
+    for r in rows:
+        b, leaves = np.int64(-2 - root[r]) << 1, np.int64(root[r] >= 0)
+        if root[r] < -1:
+            leaves = np.int64(blocks[b + 1])
+        for i in range(leaves):
             c = np.int64(root[r])
-            drop_entry(owner, blocks, heads, c, 2 * np.int64(r))
+            begins = True
+            if root[r] < -1:
+                c, begins = np.int64(blocks[b + 2 + 3 * i]), blocks[b + 3 + 3 * i] == 0
+            if begins and drop_entries(owner, blocks, heads, status, c):
+                left[lists] = c
+                lists += 1
             uses[c] -= 1
             if uses[c] == 0:
                 gone[k] = c
                 k += 1
-        elif root[r] < -1:
+    for i in range(lists):
+        blocks[((-2 - owner[left[i]]) << 1) + 1] *= -1
+    for r in rows:
+        if root[r] < -1:
             b = np.int64(-2 - root[r]) << 1
-            leaves = np.int64(blocks[b + 1])
-            for q in range(b + 2, b + 2 + 3 * leaves, 3):
-                c = np.int64(blocks[q])
-                if blocks[q + 1] == 0:
-                    entry = 2 * np.int64(r) if blocks[q + 2] == leaves else b + 1
-                    drop_entry(owner, blocks, heads, c, entry)
-                uses[c] -= 1
-                if uses[c] == 0:
-                    gone[k] = c
-                    k += 1
-            give_block(blocks, heads, b, 2 + 3 * leaves)
+            give_block(blocks, heads, b, 2 + 3 * np.int64(blocks[b + 1]))
             state[TREES] -= 1
-        state[HIDDEN] -= status[r] & 1 == 0
-        status[r] = FREE
         root[r] = state[FREE_ROW]
         state[FREE_ROW] = r
     state[USED_ROWS] -= len(rows)
