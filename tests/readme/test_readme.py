@@ -71,6 +71,10 @@ def test_the_page_of_the_api_names_all_of_it() -> None:
     assert not missing
 
 
+def test_dir_has_the_public_names() -> None:
+    assert set(dir(eligo)) == set(eligo.__all__)
+
+
 @pytest.mark.parametrize("thing", [eligo.Matcher, eligo.Stats, eligo.Explanation, eligo.Rule, eligo.Reject])
 def test_everything_public_says_what_it_is(thing: type) -> None:
     silent = [

@@ -171,7 +171,7 @@ def encoder_for(
     return Encoder(attributes, strings, special, asked)
 
 
-def ends_of(counts: I64) -> I64:
+def ends_of(counts: NDArray[Any]) -> I64:
     """Returns where each of several groups ends, given their sizes, with a 0 in front."""
     ends = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=ends[1:])

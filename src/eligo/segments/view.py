@@ -15,17 +15,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eligo.arguments import tag_names
-from eligo.arrow import arrow_of, room
+from eligo.arrow import arrow_of
 from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.compile.dict_events import encode_event
 from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.forking import cached_property
-from eligo.jit import kernel
 from eligo.rule import Rule, RuleId
 from eligo.segments.base import BaseSegment
 from eligo.segments.encoding import as_given, encoded_slices
 from eligo.segments.live import LivePart
+from eligo.segments.matches import Matches, in_order, ranked
 from eligo.segments.rule_table import JOINED, is_id
 from eligo.segments.screen import Screen, name_of, screened
 from eligo.segments.segment import Segment
@@ -33,7 +33,6 @@ from eligo.threads import ALONE, Team
 
 _TAG_SETS = 256  # sets of tags whose masks are kept
 _SOME = 4096  # ids that are made at a time
-_MANY = 1 << 18  # matches from which a second thread to write their numbers pays
 ALL: U8 = np.zeros(0, np.uint8)
 
 
@@ -277,14 +276,7 @@ class View:
         another moment than that at which the view was made; nothing changes until they are matched.
         """
         for found in self._slices(events, tags, limit, inspect, moved_on, named=self._named, team=team):
-            number, rules = found[0].numbers, found[0].ids
-            if len(found) > 1:
-                number = np.concatenate([part.numbers for part in found])
-                order = np.lexsort((np.concatenate([part.sequence for part in found]), number))
-                order = order if limit is None else order[_first(number[order], limit)]
-                number = number[order]
-                rules = pa.concat_arrays([part.ids for part in found]).take(arrow_of(order))
-            yield number, rules
+            yield in_order(found, limit, team)
 
     def best(
         self, events: Any, tags: Iterable[str] | None, k: int, team: Team = ALONE
@@ -300,16 +292,7 @@ class View:
         matches are yielded, in the order of these.
         """
         for found in self._slices(events, tags, team=team):
-            number = np.concatenate([part.numbers for part in found])
-            weight = np.concatenate([part.weight for part in found])
-            sequence = np.concatenate([part.sequence for part in found])
-            if k is None:
-                order = np.lexsort((sequence, number))
-            else:
-                order = np.lexsort((sequence, -weight, number))
-                order = order[_first(number[order], k)]
-            rules = pa.concat_arrays([part.ids for part in found]).take(arrow_of(order))
-            yield number[order], rules, weight[order], sequence[order]
+            yield ranked(found, k, team)
 
     def _slices(
         self,
@@ -353,57 +336,9 @@ class View:
         team: Team = ALONE,
     ) -> Matches:
         """Returns the matches of events from number `first` on, without those that documents deny."""
-        numbers = room(len(rows))
-        if len(rows) < _MANY:
-            write_numbers(ends, first, 0, len(ends) - 1, numbers)
-        else:
-            inner = np.searchsorted(ends, len(rows) * np.arange(1, team.threads) // team.threads)
-            parts = [0, *inner.tolist(), len(ends) - 1]
-            team.each(lambda i: write_numbers(ends, first, parts[i], parts[i + 1], numbers))
+        found = Matches(segment, first, ends, rows, team, named)
         if self._screen is not None and (joined := segment.joined(rows)) is not None:
-            kept = screened(self._screen, joined, numbers)
-            numbers, rows = numbers[kept], rows[kept]
+            found.kept(screened(self._screen, joined, found.numbers))
         if limit is not None:
-            kept = _first(numbers, limit)
-            numbers, rows = numbers[kept], rows[kept]
-        return Matches(segment, numbers, rows, named)
-
-
-class Matches:
-    """Matches of one segment: numbers of events, ascending, and rows of rules, or their ids if `named`."""
-
-    def __init__(self, segment: BaseSegment, numbers: I64, rows: NDArray[Any], named: bool) -> None:
-        self._table, self.numbers, self._rows, self._named = segment.table, numbers, rows, named
-
-    def read(self) -> None:
-        """Reads all columns now, before rows change."""
-        _ = self.ids, self.sequence, self.weight
-
-    @cached_property
-    def ids(self) -> pa.Array:
-        return arrow_of(self._rows) if self._named else self._table.id_column(self._rows)
-
-    @cached_property
-    def sequence(self) -> I64:
-        sequence: I64 = self._table.sequence[self._rows]
-        return sequence
-
-    @cached_property
-    def weight(self) -> F64:
-        weight: F64 = self._table.weight[self._rows]
-        return weight
-
-
-@kernel
-def write_numbers(ends, first, begin, stop, numbers):
-    """Writes the event's number for each match of events begin … stop-1; those of event first + i end at ends[i+1]."""
-    for event in range(begin, stop):
-        for k in range(ends[event], ends[event + 1]):
-            numbers[k] = first + event
-
-
-def _first(number: I64, most: int) -> NDArray[np.bool_]:
-    """Returns for each match whether it is among the first `most` of its event. Matches of an event stand together."""
-    starts = np.searchsorted(number, number)
-    kept: NDArray[np.bool_] = np.arange(len(number)) - starts < most
-    return kept
+            found.limit(limit)
+        return found

@@ -59,8 +59,8 @@ def test_many_equal_rules_go_together_or_one_by_one() -> None:
         checked(m)
         for event in events:
             assert m.match(event) == [i for i, text in left.items() if matches(parse(text), event)]
-        m.add(2000 + len(left), "a = 1")
-        left[2000 + len(left)] = "a = 1"
+        m.add(2000 + some, "a = 1", replace=True)
+        left[2000 + some] = "a = 1"
     m.clear()
     checked(m)
 

@@ -12,8 +12,9 @@ from eligo.compile.events import EventBuffer
 from eligo.interrupts import uninterrupted
 from eligo.segments.encoding import as_given, between, encoded, slices
 from eligo.segments.living.structure import Structure
+from eligo.segments.matches import Matches
 from eligo.segments.rules import Rules
-from eligo.segments.view import ALL, Matches, View, wanted_tags
+from eligo.segments.view import ALL, View, wanted_tags
 from eligo.threads import ALONE, Team
 
 _SEARCHED = 256  # events after which the index may adjust itself

@@ -133,8 +133,8 @@ def row_of(blocks, entry):
 
 @inline
 def drop_entries(owner, blocks, heads, status, c):
-    """Removes the entries of rows that are FREE from a conjunction. Returns whether it still has a list of entries. Such
-    a list has a negative room then, which says that it need not be gone through again.
+    """Removes the entries of rows that are FREE from a conjunction. Returns whether it still has a list of entries. Its
+    room is negative then, which says that it need not be gone through again.
     """
     v = np.int64(owner[c])
     if v >= -1:
