@@ -10,7 +10,7 @@ of the next. So parts are merged by runs, not sorted: a run reaches as far as no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,12 +19,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eligo.arrow import arrow_of, numpy_of, room
-from eligo.compile.compiled import F64, I64
+from eligo.compile.compiled import F64, I32, I64
 from eligo.forking import cached_property
 from eligo.jit import float_of, inline, int32_at, int64_at, kernel
+from eligo.rule import RuleId
 from eligo.segments.base import BaseSegment, ends_of
-from eligo.threads import Team
+from eligo.threads import ALONE, Team
 
+_FEW = 4096  # matches of one event that NumPy sorts sooner than a kernel is called
 _MANY = 1 << 18  # matches from which a second thread to write them pays
 _ENDS, _ROWS, _SEQUENCE, _WEIGHT, _IDS, _BEGIN = 0, 1, 2, 3, 4, 5  # columns of `sources`
 _LAST = np.int64(2**63 - 1)
@@ -86,6 +88,21 @@ def in_order(parts: Sequence[Matches], most: int | None, team: Team) -> tuple[I6
     return numbers, pa.concat_arrays([part.ids for part in parts]).take(arrow_of(found)) if places else arrow_of(found)
 
 
+def of_one_event(segment: BaseSegment, rows: I32) -> Matches:
+    """Returns the matches of one event."""
+    return Matches(segment, 0, np.array([0, len(rows)]), rows, ALONE)
+
+
+def listed_in_order(parts: Sequence[Matches], most: int | None) -> list[RuleId]:
+    """Returns the ids of the matches of one event in the order of adding, at most `most`."""
+    _, found, places = _merged(parts, most, ALONE, ids=True)
+    if not places:
+        ids: list[RuleId] = found.tolist()
+        return ids
+    ids = [rule for part in parts for rule in part.table.id_list(part.rows)]
+    return [ids[i] for i in found.tolist()]
+
+
 def ranked(parts: Sequence[Matches], most: int | None, team: Team) -> tuple[I64, pa.Array, F64, I64]:
     """Returns event numbers, ids, weights and sequence numbers of the `most` matches of each event with the highest
     weights, ties in the order of adding; of all matches, in the order of adding, if `most` is None.
@@ -93,13 +110,36 @@ def ranked(parts: Sequence[Matches], most: int | None, team: Team) -> tuple[I64,
     if most is None:
         numbers, found, _ = _merged(parts, None, team, ids=False)
         return numbers, *_taken(parts, found)
+    counts, found = _best(parts, most, team)
+    return np.repeat(np.arange(parts[0].first, parts[0].first + len(counts)), counts), *_taken(parts, found)
+
+
+def listed_best(parts: Sequence[Matches], most: int) -> list[tuple[RuleId, float]]:
+    """Returns the ids and weights of the best matches of one event, as Python objects."""
+    if len(parts) == 1 and len(parts[0].rows) < _FEW:
+        rows, table = parts[0].rows, parts[0].table
+        rows = rows[np.argsort(-table.weight[rows], kind="stable")[: max(most, 0)]]
+        return list(zip(table.id_list(rows), table.weight[rows].tolist(), strict=True))
+    _, found = _best(parts, most, ALONE)
+    listed: dict[int, tuple[RuleId, float]] = {}
+    for part, mine, rows in _divided(parts, found):
+        listed.update(
+            zip(
+                mine.tolist(), zip(part.table.id_list(rows), part.table.weight[rows].tolist(), strict=True), strict=True
+            )
+        )
+    return [listed[i] for i in range(len(found))]
+
+
+def _best(parts: Sequence[Matches], most: int, team: Team) -> tuple[I64, I64]:
+    """Returns how many of the best matches each event has, and their places among the matches of all parts."""
     sources, _alive = _sources(parts)
     counts = np.minimum(_counts(parts), max(most, 0))
     ends = ends_of(counts)
     found = np.empty(int(ends[-1]), np.int64)
     widest = int(counts.max(initial=0))
     _shared(ends, team, lambda begin, stop: choose_best(sources, begin, stop, widest, ends, found))
-    return np.repeat(np.arange(parts[0].first, parts[0].first + len(counts)), counts), *_taken(parts, found)
+    return counts, found
 
 
 def _merged(parts: Sequence[Matches], most: int | None, team: Team, *, ids: bool) -> tuple[I64, I64, bool]:
@@ -139,21 +179,23 @@ def _sources(parts: Sequence[Matches]) -> tuple[I64, list[NDArray[Any]]]:
 
 def _taken(parts: Sequence[Matches], places: I64) -> tuple[pa.Array, F64, I64]:
     """Returns ids, weights and sequence numbers of the matches at some places among those of all parts."""
-    if len(parts) == 1:
-        rows, table = parts[0].rows[places], parts[0].table
-        return table.id_column(rows), table.weight[rows], table.sequence[rows]
-    begins = np.cumsum([0, *(len(part.rows) for part in parts[:-1])])
-    owner = np.searchsorted(begins, places, "right") - 1
     ids, weights, sequences = [], np.empty(len(places)), np.empty(len(places), np.int64)
     back, done = np.empty(len(places), np.int64), 0
-    for i, part in enumerate(parts):
-        mine = np.flatnonzero(owner == i)
-        rows = part.rows[places[mine] - begins[i]]
+    for part, mine, rows in _divided(parts, places):
         ids.append(part.table.id_column(rows))
         weights[mine], sequences[mine] = part.table.weight[rows], part.table.sequence[rows]
         back[mine] = np.arange(done, done + len(mine))
         done += len(mine)
-    return pa.concat_arrays(ids).take(arrow_of(back)), weights, sequences
+    return pa.concat_arrays(ids).take(arrow_of(back)) if len(parts) > 1 else ids[0], weights, sequences
+
+
+def _divided(parts: Sequence[Matches], places: I64) -> Iterator[tuple[Matches, I64, NDArray[Any]]]:
+    """Yields each part with those of some places that are its own, by their indices, and with the rows there."""
+    begin = 0
+    for part in parts:
+        mine = np.flatnonzero((places >= begin) & (places < begin + len(part.rows)))
+        yield part, mine, part.rows[places[mine] - begin]
+        begin += len(part.rows)
 
 
 def _shared(ends: I64, team: Team, write: Callable[[int, int], object]) -> None:
@@ -241,27 +283,28 @@ def choose_best(sources, begin, stop, most, ends, found):
     """Writes the best matches of events begin … stop-1, best first, from ends[event] up to ends[event + 1], as places
     among the matches of all parts.
     """
-    # One item more than the heap: the match that is looked at, to be compared with the worst.
-    weights, sequences = np.empty(most + 1), np.empty(most + 1, np.int64)
-    places = np.empty(most + 1, np.int64)
+    weights, sequences, places = np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64)
     for event in range(begin, stop):
-        size, n = ends[event + 1] - ends[event], np.int64(0)
+        size, n, worst = ends[event + 1] - ends[event], np.int64(0), 0.0
         if size == 0:
             continue
         for part in range(len(sources)):
             for match in range(int64_at(sources[part, _ENDS], event), int64_at(sources[part, _ENDS], event + 1)):
-                row = int32_at(sources[part, _ROWS], match)
-                weights[n] = float_of(int64_at(sources[part, _WEIGHT], row))
-                sequences[n] = int64_at(sources[part, _SEQUENCE], row)
-                places[n] = sources[part, _BEGIN] + match
+                weight = float_of(int64_at(sources[part, _WEIGHT], int32_at(sources[part, _ROWS], match)))
+                if n == size and weight < worst:
+                    continue
+                sequence = sequence_at(sources, part, match)
+                if n == size and weight == worst and sequence > sequences[0]:
+                    continue
+                to = n if n < size else 0
+                weights[to], sequences[to], places[to] = weight, sequence, sources[part, _BEGIN] + match
+                lowest = 0
                 if n < size:
                     n += 1
-                    if n == size:
-                        for i in range(size // 2 - 1, -1, -1):
-                            sink(weights, sequences, places, i, size)
-                elif is_worse(weights, sequences, 0, n):
-                    weights[0], sequences[0], places[0] = weights[n], sequences[n], places[n]
-                    sink(weights, sequences, places, 0, size)
+                    lowest = size // 2 - 1 if n == size else -1
+                for i in range(lowest, -1, -1):
+                    sink(weights, sequences, places, i, size)
+                worst = weights[0]
         for i in range(size - 1, -1, -1):
             found[ends[event] + i] = places[0]
             weights[0], sequences[0], places[0] = weights[i], sequences[i], places[i]

@@ -25,7 +25,7 @@ from eligo.rule import Rule, RuleId
 from eligo.segments.base import BaseSegment
 from eligo.segments.encoding import as_given, encoded_slices
 from eligo.segments.live import LivePart
-from eligo.segments.matches import Matches, in_order, ranked
+from eligo.segments.matches import Matches, in_order, listed_best, listed_in_order, of_one_event, ranked
 from eligo.segments.rule_table import JOINED, is_id
 from eligo.segments.screen import Screen, name_of, screened
 from eligo.segments.segment import Segment
@@ -220,38 +220,24 @@ class View:
                 buffer.clear()
                 encode(self.encoder, event, buffer)
                 for segment, mask in zip(self.segments, self.alive, strict=True):
+                    if limit is not None and len(ids) >= limit:
+                        break
                     rows = segment.match(buffer, 0, mask)
                     if len(rows):
-                        ids += segment.table.id_list(rows)
-                return ids if limit is None else ids[:limit]
+                        ids += segment.table.id_list(rows if limit is None else rows[: limit - len(ids)])
+                return ids
         found = self.rows(event, buffer, tags, encode)
         if len(found) == 1:
             segment, rows = found[0]
             return segment.table.id_list(rows if limit is None else rows[:limit])
-        for segment, rows in found:
-            ids += segment.table.id_list(rows)
-        sequences = [segment.table.sequence[rows] for segment, rows in found]
-        if all(one[-1] < other[0] for one, other in pairwise(sequences)):
-            return ids[:limit]
-        order = np.argsort(np.concatenate(sequences), kind="stable")[:limit]
-        return [ids[i] for i in order.tolist()]
+        return listed_in_order([of_one_event(*part) for part in found], limit) if found else []
 
     def top(self, event: Any, buffer: EventBuffer, tags: Iterable[str] | None, k: int) -> list[tuple[RuleId, float]]:
         """Returns the ids and weights of the k matches with the highest weights. Ties are in the order of adding."""
         found = self.rows(event, buffer, tags)
         if not found:
             return []
-        weights = np.concatenate([segment.table.weight[rows] for segment, rows in found])
-        if len(found) == 1:
-            segment, rows = found[0]
-            best = np.argsort(-weights, kind="stable")[: max(k, 0)]
-            ids = segment.table.id_list(rows[best])
-        else:
-            sequence = np.concatenate([segment.table.sequence[rows] for segment, rows in found])
-            best = np.lexsort((sequence, -weights))[: max(k, 0)]
-            every = [rule for segment, rows in found for rule in segment.table.id_list(rows)]
-            ids = [every[i] for i in best.tolist()]
-        return list(zip(ids, weights[best].tolist(), strict=True))
+        return listed_best([of_one_event(*part) for part in found], k)
 
     def weighted(self, event: Any, buffer: EventBuffer) -> tuple[I64, F64]:
         """Returns the ids, which must be integers, and the weights of all matches."""

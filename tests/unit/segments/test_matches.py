@@ -39,6 +39,7 @@ def test_a_batch_of_several_segments_is_that_of_its_events(
     monkeypatch: pytest.MonkeyPatch, index: str, texts: bool, threads: int
 ) -> None:
     monkeypatch.setattr(matches, "_MANY", 1)
+    monkeypatch.setattr(matches, "_FEW", 10)
     m = several_segments(random.Random(threads), texts, index)
     for limit in (None, 0, 1, 7, 10_000):
         one_by_one = [(i, rule) for i, event in enumerate(EVENTS) for rule in m.match(event, limit=limit)]
