@@ -271,6 +271,7 @@ def _read_by_kernels() -> None:
         matcher.match_ndjson(_JSON)
         matcher._buffer().waited = 1 << 30  # so many events that a kernel reads them
         matcher.match(_EVENTS[0])
+        matcher.match_batch([_EVENTS[0]] * 40)
     few = eligo.Matcher()
     few.add(0, _RULES[0])
     few.match_json(_JSON)

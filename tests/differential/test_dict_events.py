@@ -21,7 +21,7 @@ import pytest
 
 import eligo
 from eligo.compile import dict_events
-from eligo.compile.dict_events import encode_event
+from eligo.compile.dict_events import encode_event, encode_events
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.errors import EventError
@@ -161,10 +161,10 @@ def text_at(buffer: EventBuffer, row: int) -> tuple[int, bytes]:
     return int(buffer.text_number[row]), buffer.text[buffer.text_low[row] : buffer.text_high[row]].tobytes()
 
 
-def entries(buffer: EventBuffer) -> list[Any]:
+def entries(buffer: EventBuffer, event: int = 0) -> list[Any]:
     """What the buffer has of its event, texts and ranges spelled out, in the order of attributes and then as it came."""
     found: list[Any] = []
-    for n in range(int(buffer.offsets[0]), int(buffer.offsets[1])):
+    for n in range(int(buffer.offsets[event]), int(buffer.offsets[event + 1])):
         meta, key = int(buffer.meta[n]), int(buffer.key[n])
         told: Any = key
         if meta & 255 == 14:
@@ -179,8 +179,8 @@ def entries(buffer: EventBuffer) -> list[Any]:
     attributes = [attribute for attribute, *_ in found]
     together = [a for n, a in enumerate(attributes) if n == 0 or attributes[n - 1] != a]
     assert len(together) == len(set(together)), "entries of one attribute stand next to each other"
-    assert buffer.widest >= len(found) == buffer.count
-    assert buffer.events == 1
+    assert buffer.widest >= len(found)
+    assert buffer.count == buffer.offsets[buffer.events]
     return sorted(found, key=lambda entry: entry[0])
 
 
@@ -199,6 +199,27 @@ def both(encoder: Encoder, event: Any, buffer: EventBuffer) -> Any:
     buffer.waited = EVER
     assert outcome(encode_event, encoder, event, buffer) == said, event
     return said
+
+
+@pytest.mark.parametrize("oddity", [0.0, 0.02, 0.3])
+def test_lists_are_read_as_their_events_are(oddity: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dict_events, "_FEW", 0)
+    monkeypatch.setattr(dict_events, "_loaded", True)
+    encoder, events = encoder_of(matcher()), Events(5)
+    for size in [*range(8), 20, 100] * 20:
+        events.odd = oddity
+        some = [events.container(0) for _ in range(size)]
+        said = [outcome(Encoder.encode, encoder, event, EventBuffer()) for event in some]
+        wrong = next((i for i, each in enumerate(said) if isinstance(each, str)), None)
+        buffer = EventBuffer(1, 4)
+        if wrong is not None:
+            with pytest.raises(EventError) as error:
+                encode_events(encoder, some, buffer, 1000)
+            assert str(error.value) == f"event {1000 + wrong}: {said[wrong]}"
+            some, buffer = some[:wrong], EventBuffer(1, 4)
+        encode_events(encoder, some, buffer, 0)
+        assert buffer.events == len(some)
+        assert [entries(buffer, i) for i in range(len(some))] == said[: len(some)]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,5 +1,5 @@
-"""Single events as dicts: read by a kernel into an event buffer, in a few steps of Python for an event, where the
-encoder needs a few for each of its attributes.
+"""Events as dicts: read by a kernel into an event buffer, in a few steps of Python for an event, or for a list of them,
+where the encoder needs a few for each of its attributes.
 
 What an event means is what `Encoder.encode` says. The kernel (dict_kernels.py) gives the same entries; what it is not
 sure of, a value or an event, the encoder reads. The encoder also reads the first events of all, so that a program of
@@ -17,6 +17,7 @@ import numpy as np
 
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
+from eligo.errors import EventError
 
 _FIRST: Final = 1000  # events that the encoder reads before the kernel is loaded, which takes 10 ms
 _FEW: Final = 8  # and after each change of the rules, one more for so many attributes:
@@ -27,7 +28,7 @@ _loaded = False
 class DictReader:
     """The kernel's machine code, `enter`, and its argument, made for what `json` reads."""
 
-    __slots__ = ("call", "ends", "enter", "handle", "is_for", "left", "names", "odd", "waited")
+    __slots__ = ("_many", "call", "ends", "enter", "handle", "is_for", "left", "names", "odd", "waited")
 
     def __init__(self, json: Any) -> None:
         from eligo.compile import dict_kernels, python_values
@@ -46,12 +47,24 @@ class DictReader:
             json.handle, python_values.types_here(), cells, *way, odd, ends, left
         )
         self.enter = entry(dict_kernels.read_dict, self.handle, 0)
+        self._many: Any = None
+
+    @property
+    def enter_many(self) -> Any:
+        """The machine code that reads a list."""
+        if self._many is None:
+            from eligo.compile import dict_kernels
+            from eligo.jit import entry
+
+            self._many = entry(dict_kernels.read_dicts, self.handle, 0, 0, 0, 0, 0, 0)
+        return self._many
 
     def rest(self, encoder: Encoder, buffer: EventBuffer) -> bool:
         """Put texts and odd values into the buffer, beside the entries that are there, and end the event; False if it
         has to be read by the encoder as a whole.
         """
         count, buffer.texts, buffer.text_end, odds = self.ends
+        runs = buffer.runs
         values = self.left[:]
         self.left.clear()
         if odds and not self.names:
@@ -68,7 +81,7 @@ class DictReader:
                     buffer.grow()
                 buffer.meta_view[count], buffer.key_view[count] = meta + kind, key
                 count += 1
-        buffer.close_event(count, buffer.runs)
+        buffer.close_event(count, buffer.runs - runs)
         return True
 
 
@@ -80,9 +93,7 @@ def few(loaded: bool) -> int:
 def encode_event(encoder: Encoder, event: Any, buffer: EventBuffer) -> None:
     """Put an event into an empty buffer."""
     if type(event) is dict:
-        reader: DictReader | None = buffer.dicts
-        if reader is None or not reader.is_for(encoder, buffer):
-            reader = _new_reader(encoder, buffer)
+        reader = _reader(encoder, buffer)
         if reader is not None:
             count = reader.enter(reader.handle, id(event))
             if count >= 0:
@@ -93,17 +104,37 @@ def encode_event(encoder: Encoder, event: Any, buffer: EventBuffer) -> None:
     encoder.encode(event, buffer)
 
 
+def encode_events(encoder: Encoder, events: list[Any], buffer: EventBuffer, first: int) -> None:
+    """Puts many events into an empty buffer. `first` is the number of the first of them in messages."""
+    buffer.make_event_room(len(events))
+    while buffer.events < len(events):
+        # A range makes another buffer handle, and so another reader: then the encoder alone is faster.
+        reader = _reader(encoder, buffer) if not buffer.ranges else None
+        if reader is not None:
+            ended, buffer.events, buffer.count, buffer.texts, buffer.text_end = reader.enter_many(
+                reader.handle, id(events), buffer.events, len(events), buffer.count, buffer.texts, buffer.text_end
+            )
+            if buffer.events == len(events) or read_rest(reader, ended, encoder, buffer):
+                continue
+        try:
+            encoder.encode(events[buffer.events], buffer)
+        except EventError as error:
+            raise EventError(f"event {first + buffer.events}: {error}") from None
+    buffer.widest = max(buffer.widest, int(np.diff(buffer.offsets[: buffer.events + 1]).max(initial=0)))
+
+
 def read_rest(reader: DictReader, ended: int, encoder: Encoder, buffer: EventBuffer) -> bool:
-    """What is left to do for an event that the kernel did not end. Whether the event is in the buffer; if not, that is
-    empty, with more room if some was missing.
+    """Does what is left to do for an event that the kernel did not end. Returns whether the event is in the buffer now;
+    if not, that is as it was, with more room if some was missing.
     """
+    before = buffer.state()
     from eligo.compile import dict_kernels
 
     if ended == dict_kernels.MORE:
         with suppress(Exception):  # the encoder finds the words for it
             if reader.rest(encoder, buffer):
                 return True
-        buffer.clear()
+        buffer.reset(before)
     reader.left.clear()
     if ended == dict_kernels.NO_ENTRIES:
         buffer.grow()
@@ -112,9 +143,12 @@ def read_rest(reader: DictReader, ended: int, encoder: Encoder, buffer: EventBuf
     return False
 
 
-def _new_reader(encoder: Encoder, buffer: EventBuffer) -> DictReader | None:
-    """A reader for an encoder and a buffer as they are now; None as long as there were few events."""
+def _reader(encoder: Encoder, buffer: EventBuffer) -> DictReader | None:
+    """Returns a reader for an encoder and a buffer as they are now, or None as long as there were few events."""
     global _loaded
+    known: DictReader | None = buffer.dicts
+    if known is not None and known.is_for(encoder, buffer):
+        return known
     buffer.waited += 1
     if buffer.waited <= few(_loaded) + len(encoder.metas) // _ATTRIBUTES:
         return None

@@ -52,7 +52,7 @@ from eligo.compile.python_values import (
     whole_of,
 )
 from eligo.compile.strings import find_at
-from eligo.jit import address_of, bits_of, handle, holding, int32_at, int64_at
+from eligo.jit import address_of, bits_of, handle, holding, inline, int32_at, int64_at
 
 # How reading ends, if it does not return how many entries there are: there are texts or odd values besides, which
 # `ends` tells; the event is odd; there is no room for entries, or for texts.
@@ -70,9 +70,11 @@ ODD: Final = 64  # odd values of an event
 make_dict_reader = handle("DictReader", ("reader", "types", "cells", "dicts", "places", "nodes", "odd", "ends", "left"))
 
 
-@holding
-def read_dict(w, event):
-    """Reads a dict, given by its address, into an empty buffer; returns how many entries it has, or how it ended."""
+@inline
+def read_one(w, event, nth, n, rows, used):
+    """Reads a dict, given by its address, as the `nth` event of a buffer that has `n` entries, and `rows` texts of
+    `used` bytes. Returns how many entries there are then, or how it ended.
+    """
     r, dicts, places, nodes, cells, odd = w.reader, w.dicts, w.places, w.nodes, w.cells, w.odd
     types, cell, left = address_of(w.types), address_of(cells), w.left[0]
     table, e, node_flags, seen = r.table, r.events, r.node_flags, r.seen
@@ -85,7 +87,7 @@ def read_dict(w, event):
     if list_size(left) != 0:
         return IS_ODD  # somebody was stopped before the values on it were read
     r.clock[0] += 1
-    stamp, n, rows, used, odds, depth = r.clock[0], np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    stamp, before, odds, depth = r.clock[0], rows, np.int64(0), np.int64(0)
     dicts[0], places[0], nodes[0] = event, 0, 0
     while depth >= 0:
         # A key, and the node of its value.
@@ -179,8 +181,34 @@ def read_dict(w, event):
         elif several and n == first:
             metas[n], keys[n] = meta + NO_VALUE, 0
             n += 1
-    e.offsets[1] = n
-    if rows == 0 and odds == 0:
+    e.offsets[nth + 1] = n
+    if rows == before and odds == 0:
         return n
     w.ends[ENTRIES], w.ends[TEXTS], w.ends[TEXT_BYTES], w.ends[ODD_VALUES] = n, rows, used, odds
     return np.int64(MORE)
+
+
+@holding
+def read_dict(w, event):
+    """Reads a dict, given by its address, into an empty buffer. Returns how many entries it has, or how it ended."""
+    zero = np.int64(0)
+    return read_one(w, event, zero, zero, zero, zero)
+
+
+@holding
+def read_dicts(w, events, number, stop, n, rows, used):
+    """Reads dicts number … stop-1 of a list, given by its address, behind what is in the buffer, until one is odd or
+    has odd values, or there is no room. Returns how that one ended, its number, and how many entries, texts and bytes
+    of texts there are before it.
+    """
+    ended, types = np.int64(0), address_of(w.types)
+    while number < stop:
+        event = list_item(events, number)
+        ended = read_one(w, event, number, n, rows, used) if kind_of(event, types) == IS_DICT else np.int64(IS_ODD)
+        if ended == MORE and w.ends[ODD_VALUES] == 0:
+            ended, rows, used = w.ends[ENTRIES], w.ends[TEXTS], w.ends[TEXT_BYTES]
+        if ended < 0:
+            break
+        n = ended
+        number += 1
+    return ended, number, n, rows, used

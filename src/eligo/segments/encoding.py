@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from eligo.compile.arrow_events import TableEvents
+from eligo.compile.dict_events import encode_events
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.json_texts import JsonEvents
@@ -90,11 +91,7 @@ def encoded(
 
         encode_json_batch(part, encoder, buffer, first)
         return buffer
-    for number, event in enumerate(part):
-        try:
-            encoder.encode(event, buffer)
-        except EventError as error:
-            raise EventError(f"event {first + number}: {error}") from None
+    encode_events(encoder, part, buffer, first)
     return buffer
 
 
