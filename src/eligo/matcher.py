@@ -377,7 +377,9 @@ class Matcher:
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
-        sliced, many, team = self._divided(events, self._threads(events, threads), _column(pairs))
+        many = self._threads(events, threads)
+        # With "collect" an error has to name the rows of a whole slice, not of the part that one thread encodes.
+        sliced, many, team = self._divided(events, 1 if on_error == "collect" else many, _column(pairs))
         with team:
             return self._matched(sliced, tags, limit, on_error, many, team)
 
