@@ -449,6 +449,7 @@ def _ask(matcher: Any) -> None:
     matcher.observe(list(_EVENTS) * 40)  # enough of them for indexes to adjust themselves
     matcher.observe(full)
     assert matcher.attributes
+    assert list(matcher)
     matcher.stats()
 
 

@@ -54,3 +54,20 @@ print(versions() - filled)
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=True)
     assert run.stdout == "0\n"
+
+
+def test_the_kernel_that_lists_integer_ids_is_filled_in() -> None:
+    program = """
+import eligo
+from eligo import warm
+from eligo.segments.rule_table import take_integers
+
+warm._run("propagation/interval")
+filled = len(take_integers.overloads)
+matcher = eligo.Matcher("propagation")
+matcher.add_many((n, f"a = {n}") for n in range(100))
+assert list(matcher) == list(range(100))
+print(len(take_integers.overloads) - filled)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=True)
+    assert run.stdout == "0\n"
