@@ -377,9 +377,12 @@ class Matcher:
         the index changes in place (`be-tree`, `pst-hash`, `pst-bloom`), or rules ask about documents: then a later
         event may see what came while earlier ones were matched.
         """
-        sliced, many, team = self._divided(events, self._threads(events, threads), _column(pairs))
+        wanted, most, collect = _checked(tags, limit, on_error)
+        many = self._threads(events, threads)
+        # With "collect" an error has to name the rows of a whole slice, not of the part that one thread encodes.
+        sliced, many, team = self._divided(events, 1 if collect else many, _column(pairs))
         with team:
-            return self._matched(sliced, tags, limit, on_error, many, team)
+            return self._matched(sliced, wanted, most, collect, many, team)
 
     @interruptible
     def match_stream(
@@ -455,29 +458,26 @@ class Matcher:
         from eligo.compile.ndjson import json_blocks
 
         many = thread_count(threads)
-        return self._matched(_numbered(json_blocks(source), many), tags, limit, on_error, many)
+        return self._matched(_numbered(json_blocks(source), many), *_checked(tags, limit, on_error), many)
 
     def _matched(
         self,
         sliced: Iterable[tuple[int, Any]],
-        tags: Iterable[str] | None,
+        tags: tuple[str, ...] | None,
         limit: int | None,
-        on_error: str,
+        collect: bool,
         threads: int,
         team: Team = ALONE,
     ) -> pa.Table | tuple[pa.Table, list[Reject]]:
         """Returns the matches of many events, in slices that come with the number of their first event. Each slice has
         a thread, or all of the team.
         """
-        most = None if limit is None else whole_number("limit", limit)
-        collect = one_of("on_error", on_error, ("raise", "collect")) == "collect"
-        wanted = None if tags is None else tag_names("tags", tags)
 
         def answer(view: View, events: Any) -> tuple[list[tuple[I64, pa.Array]], list[Reject]]:
             mine: list[Reject] = []
 
             def search(some: Any) -> Iterator[tuple[I64, pa.Array]]:
-                return view.batch(some, wanted, most, team=team)
+                return view.batch(some, tags, limit, team=team)
 
             return list(matched_or_rejected(search, events, mine) if collect else search(events)), mine
 
@@ -727,6 +727,15 @@ class Matcher:
 
     def __reduce__(self) -> Any:
         raise TypeError("a Matcher cannot be pickled: save(path) it and eligo.open(path) it on the other side")
+
+
+def _checked(tags: Any, limit: Any, on_error: Any) -> tuple[tuple[str, ...] | None, int | None, bool]:
+    """Returns the tags and the limit of a batch, and whether events that cannot be used are collected. They are checked
+    before the events are read, which may be possible once.
+    """
+    wanted = None if tags is None else tag_names("tags", tags)
+    most = None if limit is None else whole_number("limit", limit)
+    return wanted, most, one_of("on_error", on_error, ("raise", "collect")) == "collect"
 
 
 def _column(pairs: str | None) -> str | None:

@@ -45,7 +45,7 @@ class Team:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._others, "eligo-team")
             pool = self._pool
-        others = [pool.submit(work, i) for i in range(1, self.threads)]
+        others = [_begun(pool, work, i) for i in range(1, self.threads)]
         try:
             work(0)
         finally:
@@ -80,7 +80,7 @@ def in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterat
     with ThreadPoolExecutor(threads, "eligo-batch") as pool:
         try:
             for item in chain(some, items):
-                waiting.append(pool.submit(work, item))
+                waiting.append(_begun(pool, work, item))
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
             while waiting:
@@ -88,3 +88,31 @@ def in_order(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterat
         finally:
             for left in waiting:
                 left.cancel()
+
+
+def _begun(pool: ThreadPoolExecutor, work: Callable[[T], R], item: T) -> Future[R]:
+    """Has a thread of the pool do work(item). Where no more threads can be started, because the process has too many or
+    its main thread has ended, the calling thread does it now.
+    """
+    done: Future[R] = Future()
+    tickets = [item]  # a pool that could not start a thread keeps the work, and may do it later
+
+    def run() -> None:
+        try:
+            tickets.pop()
+        except IndexError:
+            return
+        if not done.set_running_or_notify_cancel():
+            return
+        try:
+            result = work(item)
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+
+    try:
+        pool.submit(run)
+    except RuntimeError:
+        run()
+    return done

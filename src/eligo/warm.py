@@ -362,12 +362,20 @@ def _loads(integers: bool) -> None:
 def _batches(text: str) -> None:
     """Matches few events, and enough for blocks of them, with enough rules, made of a text and a number."""
     import eligo
+    from eligo.batch.answers import BUCKETS, count_matches
+    from eligo.batch.search import STATE, new_scratch
     from eligo.segments.blocks import WORTH
+    from eligo.segments.segment import Segment
 
     matcher = eligo.Matcher()
     matcher.add_many([(f"rule {n}", text.format(n)) for n in range(100)])
     for events in (WORTH - 1, WORTH):  # by the index, and in blocks
         matcher.match_batch(pa.table({"a": range(events), "f": [0.5] * events, "s": ["x"] * events}))
+    # Threads that share a batch, for which this is too small, call one kernel more.
+    (segment,) = matcher.engine.rules.view.segments
+    assert isinstance(segment, Segment)
+    scratch = new_scratch(segment.blocks.arrays, np.zeros(STATE, np.int64), np.zeros(4, np.int64))
+    count_matches(scratch, len(segment), np.zeros(BUCKETS, np.int64))
 
 
 def _documents() -> None:
@@ -442,6 +450,7 @@ def _ask(matcher: Any) -> None:
     matcher.observe(list(_EVENTS) * 40)  # enough of them for indexes to adjust themselves
     matcher.observe(full)
     assert matcher.attributes
+    assert list(matcher)
     matcher.stats()
 
 

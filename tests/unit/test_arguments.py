@@ -186,6 +186,17 @@ class Number(IntEnum):
     ONE = 1
 
 
+@pytest.mark.parametrize("wrong", [{"limit": "1"}, {"tags": [1]}, {"on_error": "ignore"}, {"threads": 0}])
+def test_arguments_are_checked_before_events_are_read(wrong: dict[str, Any]) -> None:
+    m = Matcher()
+    m.add(1, "x = 1")
+    batch = pa.record_batch({"x": [1, 2]})
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    with pytest.raises(eligo.OptionError, match=next(iter(wrong))):
+        m.match_batch(reader, **wrong)
+    assert m.match_batch(reader).num_rows == 1
+
+
 def test_ids_of_numpy_and_of_enums_are_plain_ids() -> None:
     for given, plain in ((np.int64(1), 1), (Number.ONE, 1), (np.str_("red"), "red"), (Colour.RED, "red")):
         m = Matcher()

@@ -308,7 +308,10 @@ class RuleSet(Rules):
             if not group or sum(self.segments[i].size for i in group) > AT_ONCE:
                 if self._merging is None:
                     self._merging = threading.Thread(target=self._merge_loop, name="eligo-merge", daemon=True)
-                    self._merging.start()
+                    try:
+                        self._merging.start()
+                    except RuntimeError:  # no more threads: a later change tries again
+                        self._merging = None
                 return
             self._replace(group, *self._merged(group))
 

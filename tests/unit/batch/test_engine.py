@@ -14,6 +14,7 @@ import eligo
 from eligo import Between, OneOf
 from eligo.batch import engine, search
 from eligo.batch.words import EVENTS
+from eligo.compile.arrow_events import TableEvents
 from eligo.segments import blocks
 
 
@@ -275,3 +276,24 @@ def test_an_error_in_a_shared_slice_has_the_number_of_its_event(monkeypatch: pyt
             m.match_batch(odd, threads=2)
         for row in bad:
             seconds[row] = 0
+
+
+def test_many_events_that_cannot_be_used_are_taken_out_of_a_slice_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    m = eligo.Matcher("bitmap")
+    m.add_many((i, f"when > timestamp '2026-01-01T00:00:00Z' and a = {i}") for i in range(50))
+    seconds = [0] * 3000 + [2**60] * 3000
+    table = pa.table({"when": pa.array(seconds, pa.timestamp("s")), "a": [i % 50 for i in range(6000)]})
+    m.match_batch(table.slice(0, 10))
+    assert m.engine.rules.view.shares
+    encode, encoded = TableEvents.encode, []
+
+    def counted(self: TableEvents, *args: Any) -> None:
+        encoded.append(len(self))
+        encode(self, *args)
+
+    monkeypatch.setattr(TableEvents, "encode", counted)
+    for threads in (1, 2, 3):
+        encoded.clear()
+        _, rejects = m.match_batch(table, threads=threads, on_error="collect")
+        assert [reject.row for reject in rejects] == list(range(3000, 6000))
+        assert encoded == [6000, 3000]

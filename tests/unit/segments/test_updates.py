@@ -55,6 +55,27 @@ def test_merging_beside_keeps_every_change(monkeypatch: pytest.MonkeyPatch) -> N
     assert m.match({"a": 110}) == [i for i in range(4000) if i % 50 == 10 and i % 5 == 0]
 
 
+def test_merges_wait_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(rule_set, "AT_ONCE", 0)
+    m = eligo.Matcher()
+    with monkeypatch.context() as patch:
+
+        def refused(self: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        patch.setattr(threading.Thread, "start", refused)
+        for i in range(1000):
+            m.add(i, f"a = {i % 50}")
+        before = len(m.engine.rules.segments)
+        assert m.match({"a": 7}) == list(range(7, 1000, 50))
+        m.save(tmp_path / "rules")
+        assert len(eligo.open(tmp_path / "rules")) == 1000
+    m.add_many((i, f"a = {i % 50}") for i in range(1000, 1100))
+    m.engine.rules.wait()
+    assert len(m.engine.rules.segments) < before
+    assert m.match({"a": 7}) == list(range(7, 1100, 50))
+
+
 def test_a_reader_sees_all_of_an_update_or_nothing() -> None:
     m = eligo.Matcher()
     m.add_many((f"fill{i}", f"z = {i}") for i in range(500))
