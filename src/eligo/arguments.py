@@ -60,7 +60,7 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
 
 
 def text(name: str, value: Any, what: str = "a string") -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not is_unicode(value):
         raise OptionError(f"{name} is {what}, not {shown(value)}")
     return value
 

@@ -84,6 +84,7 @@ CALLS: dict[str, tuple[Callable[[Any], object], set[str]]] = {
     "match_batch: event": (lambda v: matcher().match_batch([v]), {"dict"}),
     "match_batch: tags": (lambda v: matcher().match_batch([], tags=v), {"None", "'a'", "''", "NUL", "long"}),
     "match_batch: limit": (lambda v: matcher().match_batch([{"x": 1}], limit=v), {"None", "2**70", "10**5000"}),
+    "match_batch: pairs": (lambda v: matcher().match_batch(pa.table({"x": [1]}), pairs=v), {"None"}),
     "top: k": (lambda v: matcher().top({"x": 1}, v), {"2**70", "10**5000"}),
     "top: tags": (lambda v: matcher().top({"x": 1}, tags=v), {"None", "'a'", "''", "NUL", "long"}),
     "top_batch: k": (lambda v: matcher().top_batch([{"x": 1}], v), {"2**70", "10**5000"}),

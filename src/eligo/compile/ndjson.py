@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eligo.arguments import shown
+from eligo.arguments import directory_path, shown
 from eligo.arrow import view_of
 from eligo.compile.arrow import string_buffers
 from eligo.compile.compiled import I64
@@ -36,7 +36,7 @@ def json_blocks(source: Any) -> Iterator[JsonEvents]:
     elif isinstance(source, str) and source.lstrip().startswith("{"):
         raise OptionError("a string is the path of a file: give the events themselves as bytes, text.encode()")
     elif isinstance(source, str | os.PathLike):
-        with open(source, "rb") as file:
+        with directory_path("the source", source).open("rb") as file:
             yield from (events for events, _ in lines_of(file))
     elif isinstance(source, pa.Array | pa.ChunkedArray):
         for chunk in source.chunks if isinstance(source, pa.ChunkedArray) else [source]:
