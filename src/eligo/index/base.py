@@ -64,11 +64,12 @@ class Scratch:
         """
         fresh = attributes > self.attributes or entries > self.entries
         if fresh:
-            self.attributes = max(self.attributes, attributes)
-            self.entries = max(self.entries, 2 * entries, 16)
-            self._own = self.attributes > _FEW_ATTRIBUTES or self.entries > _FEW_ENTRIES
-            if self._own:
-                self.sight = no_key_sight(self.attributes, self.entries)
+            attributes, entries = max(self.attributes, attributes), max(self.entries, 2 * entries, 16)
+            own = attributes > _FEW_ATTRIBUTES or entries > _FEW_ENTRIES
+            if own:
+                self.sight = no_key_sight(attributes, entries)
+            self._own = own  # in this order: Ctrl-C may come between any two steps
+            self.attributes, self.entries = attributes, entries
         if not self.shares():
             self.sight = _shared.sight = no_key_sight(_FEW_ATTRIBUTES, _FEW_ENTRIES)
         return fresh

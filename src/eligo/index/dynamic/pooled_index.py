@@ -27,6 +27,7 @@ class PooledScratch(Scratch):
 
     def __init__(self) -> None:
         super().__init__(0)
+        self.found = np.zeros(0, np.int32)
         self.counters = np.zeros(EVENTS_SEARCHED + 1, np.int64)
         self._kinds: tuple[Any, ...] | None = None
 
