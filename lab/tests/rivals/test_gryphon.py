@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import eligo
 import mixed
 from eligo.compile.events import EventBuffer
 from eligo.index.scan import Scan
+from eligo.segments.live import checks_in
 from eligo_lab.rivals.gryphon import Gryphon
 
 FORMS = [(1, False), (1, True), (4, False), (32, False), (32, True)]
@@ -66,13 +68,13 @@ def test_every_conjunction_is_reached_by_one_path_of_its_own_tests(leaf: int, ge
     assert len(visited) == index.notes()["nodes"]
     always = int(a["always_start"][0])
     assert sorted(reached) == list(range(always))
-    assert sorted(a["conjunction"].tolist()) == list(range(len(conjunctions)))
+    rows = [a["words"][start:stop] for start, stop in pairwise(a["word_offsets"].tolist())]
+    conjunction = [int(row[0]) >> 32 for row in rows]
+    assert sorted(conjunction) == list(range(len(conjunctions)))
     # What is left to verify of a row is what its path does not guarantee.
-    sizes = np.diff(conjunctions.offsets)[a["conjunction"]]
-    left = np.diff(a["tail_offsets"])
+    sizes = np.diff(conjunctions.offsets)[conjunction]
     for row, size in enumerate(sizes):
-        remaining = int(size) - reached.get(row, 0)
-        assert left[row] == max(remaining - 1, 0)
+        assert checks_in(rows[row], len(rows[row])) == int(size) - reached.get(row, 0)
 
 
 def evaluations(index: Gryphon, encoder: Any, event: dict[str, Any]) -> tuple[int, int, int]:
@@ -100,10 +102,11 @@ def test_equalities_come_before_other_tests_and_rare_attributes_first() -> None:
     rules = [f"common = {i} and rare < {i}" for i in range(40)] + [f"common < {i}" for i in range(40)]
     conjunctions, encoder = mixed.compiled(rules)
     index = Gryphon.build(conjunctions)
-    # One look-up for all equalities, and one test for each range that stands alone.
+    # One look-up for all equalities, what is left of the rule that it finds, and one test for each range that stands
+    # alone.
     found, rows, tests = evaluations(index, encoder, {"common": 5, "rare": 3})
-    assert found == 1 + 34
-    assert tests - rows == 1 + 40
+    assert found == rows == 1 + 34
+    assert tests == 1 + 1 + 40
     rare = [f"common = {i % 3} and rare{i} = 1" for i in range(300)]
     conjunctions, encoder = mixed.compiled(rare)
     found, rows, _ = evaluations(Gryphon.build(conjunctions), encoder, {"common": 1, "rare4": 1})

@@ -10,7 +10,7 @@ import pytest
 import eligo
 import mixed
 from eligo.compile.events import EventBuffer
-from eligo.index.checks import leading
+from eligo.index.access import leading
 from eligo.index.scan import Scan
 from eligo_lab.rivals import op_lists
 from eligo_lab.rivals.op_index import OpIndex
@@ -51,7 +51,7 @@ def test_every_conjunction_stands_in_one_partition(absent: str) -> None:
     for partition, (start, stop) in enumerate(zip(a["row_start"], a["row_stop"], strict=True)):
         for row in range(start, stop):
             member = a["member"][row]
-            c = int(member if member >= 0 else a["conjunction"][-1 - member])
+            c = int(member if member >= 0 else a["words"][a["word_offsets"][-1 - member]] >> 32)
             seen.append(c)
             items = conjunctions.items[conjunctions.offsets[c] : conjunctions.offsets[c + 1]]
             can_lead = attribute[items[leads[items]]]

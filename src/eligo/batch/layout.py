@@ -34,8 +34,7 @@ from eligo.compile import codes
 from eligo.compile.compiled import F64, I32, I64, Arrays, Compiled, grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.evaluate.sharing import share
-from eligo.index.checks import leading
-from eligo.index.propagation import access_predicates
+from eligo.index.access import access_predicates, leading
 from eligo.index.selectivity import likelihood, unlikeliness
 from eligo.jit import handle, inline, kernel
 

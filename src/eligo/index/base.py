@@ -11,6 +11,7 @@ threads. Every index accepts every conjunction: what its structure cannot hold i
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -20,12 +21,24 @@ import numpy as np
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
+from eligo.index.dynamic.event_view import no_key_sight
+from eligo.index.dynamic.row_encoder import text_attributes_of
 from eligo.jit import entry, named_kernel
 from eligo.options import Option
 
+_FEW_ATTRIBUTES, _FEW_ENTRIES = 1024, 64  # for which all searches of a thread share one sight
+_shared = threading.local()
+
 
 class Scratch:
-    """Private memory of one search at a time. `counters`: candidates looked at, and predicates evaluated."""
+    """Private memory of one search at a time. `counters`: candidates looked at, and predicates evaluated.
+
+    The sight, an event in coordinates (dynamic/event_view.py), is large however small the index is, so a thread has one
+    for all small indexes.
+    """
+
+    sight: object
+    handle: Any  # what else a search writes to
 
     def __init__(self, conjunctions: int) -> None:
         self.found = np.zeros(conjunctions + max(1024, conjunctions // 4), np.int32)
@@ -35,6 +48,8 @@ class Scratch:
         self.enter: Any = None  # the machine code of searches with this scratch, of events whose handle is of
         self.event_type: Any = None  # this type
         self.most: Any = None  # conjunctions that it may find for an event
+        self.attributes = self.entries = -1  # for which there is room in the sight
+        self._own = False
 
     def bind(self, kernel: Any, args: tuple[Any, ...]) -> Any:
         """The machine code of a search with arguments like these: the second are the events, the last is `most`."""
@@ -42,6 +57,31 @@ class Scratch:
         self.enter = entry(kernel, *args)
         self.event_type = args[1]._type
         return self.enter
+
+    def fit_sight(self, attributes: int, entries: int) -> bool:
+        """Makes room for events with numbers of attributes below `attributes` and so many entries. Returns whether
+        there was less before.
+        """
+        fresh = attributes > self.attributes or entries > self.entries
+        if fresh:
+            attributes, entries = max(self.attributes, attributes), max(self.entries, 2 * entries, 16)
+            own = attributes > _FEW_ATTRIBUTES or entries > _FEW_ENTRIES
+            if own:
+                self.sight = no_key_sight(attributes, entries)
+            self._own = own  # in this order: Ctrl-C may come between any two steps
+            self.attributes, self.entries = attributes, entries
+        if not self.shares():
+            self.sight = _shared.sight = no_key_sight(_FEW_ATTRIBUTES, _FEW_ENTRIES)
+        return fresh
+
+    def shares(self) -> bool:
+        """Takes the sight that this thread has, or an own one. Returns False if there is none yet."""
+        if not self._own:
+            try:
+                self.sight = _shared.sight
+            except AttributeError:
+                return False
+        return True
 
 
 class Index(ABC):
@@ -87,7 +127,9 @@ class Index(ABC):
 
         An event brings other strings as a number alone, which tells equal from different and nothing else.
         """
-        return conjunctions.text_attributes()
+        text = text_attributes_of(conjunctions.compiled, conjunctions.attributes)
+        text[conjunctions.text_attributes()] = True
+        return np.nonzero(text)[0].astype(np.int32)
 
     def predicates(self, conjunctions: int) -> Arrays:
         """Returns so many conjunctions and their predicates as `Compiled` has them, if it `keeps_rows`."""
@@ -100,8 +142,9 @@ class Index(ABC):
     def search(self, events: EventBuffer, event: int, scratch: Any) -> int:
         """Put the conjunctions that an event satisfies into scratch.found; how many, in any order, each once."""
         given = events.handle
-        if given._type is scratch.event_type:
-            scratch.enter(self.handle, given, event, event + 1, scratch.handle, scratch.offsets, scratch.most)
+        s = scratch
+        if given._type is s.event_type and s.entries >= events.widest and s.shares():
+            s.enter(self.handle, given, event, event + 1, s.sight, s.handle, s.offsets, s.most)
         else:
             self.search_batch(events, event, event + 1, scratch, scratch.offsets)
         return scratch.places[1]  # type: ignore[no-any-return]
@@ -112,7 +155,8 @@ class Index(ABC):
         Conjunctions of event first + i lie in found[offsets[i]:offsets[i+1]].
         """
         given = events.handle
-        args = self.handle, given, first, stop, scratch.handle, offsets, len(self.conjunctions)
+        scratch.fit_sight(self.conjunctions.attributes, events.widest)
+        args = self.handle, given, first, stop, scratch.sight, scratch.handle, offsets, len(self.conjunctions)
         known = given._type is scratch.event_type
         return (scratch.enter if known else scratch.bind(self.search_events, args))(*args)  # type: ignore[no-any-return]
 
@@ -146,16 +190,16 @@ class ArrayIndex(Index):
 def searching(one: Any) -> Any:
     """Returns the kernel that searches for many events, given one that searches for one.
 
-    one(index, e, event, scratch, start) writes the conjunctions that the event satisfies into scratch.found, from
-    `start` on, and returns where they end.
+    one(index, e, event, sight, scratch, start) writes the conjunctions that the event satisfies into scratch.found,
+    from `start` on, and returns where they end. The sight is that of the event before (`see_keys` changes it).
     """
 
-    def search_events(index, e, first, stop, scratch, offsets, most):
+    def search_events(index, e, first, stop, sight, scratch, offsets, most):
         k = 0
         offsets[0] = 0
         event = first
         while event < stop and len(scratch.found) - k >= most:
-            k = one(index, e, event, scratch, k)
+            k = one(index, e, event, sight, scratch, k)
             event += 1
             offsets[event - first] = k
         return event

@@ -17,7 +17,6 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import update_truth
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import split_rows
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 
@@ -46,9 +45,13 @@ class Scan(ArrayIndex):
     @classmethod
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> Scan:
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
-        every, none = np.arange(len(conjunctions), dtype=np.int32), np.full(len(conjunctions), -1, np.int32)
-        first, rest_offsets, rest = split_rows(conjunctions.offsets, conjunctions.items, rank, every, none)
-        first[first < 0] = len(conjunctions.predicates)  # where the truth has its entry that is always true
+        offsets, items = conjunctions.offsets, conjunctions.items
+        items = items[np.lexsort((rank[items], np.repeat(np.arange(len(conjunctions)), np.diff(offsets))))]
+        some = np.diff(offsets) > 0
+        first = np.full(len(some), len(conjunctions.predicates), np.int32)  # where the truth has one that always holds
+        first[some] = items[offsets[:-1][some]]
+        rest = np.delete(items, offsets[:-1][some])
+        rest_offsets = (offsets - np.append(0, np.cumsum(some))).astype(np.int32)
         return cls(conjunctions, {"first": first, "rest_offsets": rest_offsets, "rest": rest})
 
     def scratch(self) -> ScanScratch:
@@ -64,7 +67,7 @@ make_scan_scratch = handle("ScanScratchHandle", ["truth", "found", "counters"])
 
 
 @inline
-def scan_event(index, e, event, scratch, start):
+def scan_event(index, e, event, sight, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     n = locate(index.spaces, e, event)
     update_truth(index.predicates, e, n, scratch.truth)

@@ -29,7 +29,7 @@ from eligo.forking import cached_property
 from eligo.index.dynamic.content import text_checks
 from eligo.index.dynamic.event_view import see_keys
 from eligo.index.dynamic.growable import with_room
-from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, flags_of, row_words
+from eligo.index.dynamic.packed_predicate import BEHIND, attribute_of, check_words, first_check, flags_of, row_words
 from eligo.index.dynamic.pooled_index import PooledScratch
 from eligo.index.dynamic.slow_path import make_string_handle
 from eligo.index.dynamic.verify import verify_rows
@@ -42,7 +42,6 @@ from eligo.segments.row_builder import RowBuilder
 from eligo.segments.rule_table import JOINED, RuleTable, make_rule_table, rule_of
 
 _QUICK = 4096  # words that may be searched while the interpreter's lock is held
-_BEHIND = 8  # words behind the last row that verification may read and ignores
 _loaded = False  # whether the kernels that read and search in one call are loaded
 LOOKED_AT, MATCHED = 1, 2  # what living rules do with an attribute: look at it, match it with a pattern
 
@@ -87,7 +86,7 @@ class LiveSegment(Pending):
         """Writes rows and a tree behind the others."""
         n, end = len(self.ids), self.end + len(words)
         begin, stop = int(self._tree_offsets[n]), int(self._tree_offsets[n]) + len(tree)
-        with_words = with_room(self._words, end + _BEHIND, self.end)
+        with_words = with_room(self._words, end + BEHIND, self.end)
         with_tree = with_room(self._tree, stop, begin)
         with_offsets = with_room(self._tree_offsets, n + 2, n + 1)
         if with_words is not self._words or with_tree is not self._tree or with_offsets is not self._tree_offsets:

@@ -42,6 +42,7 @@ class RowBuilder(Builder):
             *map(_over, columns),
             np.array(self._conjunction[begin:], np.int32),
             np.array(self._conjunction_offsets[first:], np.int64) - begin,
+            self._strings.spans(),
         )
         return words, offsets
 
@@ -77,7 +78,7 @@ def _over(column: array[int]) -> NDArray[Any]:
 
 
 @kernel
-def rows_of_some(attribute, flags, pattern, run_offsets, kinds, keys, items, offsets):
+def rows_of_some(attribute, flags, pattern, run_offsets, kinds, keys, items, offsets, strings):
     """Returns the rows of conjunctions, which are given by the numbers of their predicates in the columns."""
     n, runs = len(items), 0
     for p in items:
@@ -97,5 +98,5 @@ def rows_of_some(attribute, flags, pattern, run_offsets, kinds, keys, items, off
         own_runs[i + 1] = to
     return make_rows(
         offsets, np.arange(n).astype(np.int32), own_attribute, own_flags, own_pattern, own_runs,
-        low_kind, ends[0], ends[1], high_kind, ends[2], ends[3],
+        low_kind, ends[0], ends[1], high_kind, ends[2], ends[3], strings,
     )  # fmt: skip

@@ -53,7 +53,7 @@ from eligo.store.replay import replay
 from eligo.store.versions import Content as Version
 from eligo.store.versions import is_versioned
 
-FORMAT = 8
+FORMAT = 9
 MANIFEST = "manifest.json"
 _OURS = re.compile(
     r"manifest\.json|(strings|segment|living)-[0-9a-f]{32}\.bin|(journal|documents)-[0-9a-f]{32}\.log|"

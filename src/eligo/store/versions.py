@@ -49,7 +49,7 @@ from eligo.store.arrays import ArrayFile
 from eligo.store.files import lock
 from eligo.store.manifest import unsealed
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 CURRENT: Final = "CURRENT"
 VERSIONS: Final = "versions"
 DATA: Final = "data"

@@ -31,7 +31,7 @@ class Changing:
     def __init__(self, conjunctions: Conjunctions, **options: Any) -> None:
         self.attributes = len(conjunctions.spaces.space_count)
         self.index = BeTree.empty(conjunctions.strings, **options)
-        self.words, self.offsets = rows_of(conjunctions.compiled)
+        self.words, self.offsets = rows_of(conjunctions.compiled, conjunctions.strings)
         self.living: set[int] = set()
 
     @property

@@ -55,7 +55,7 @@ def told(rules: Compiled) -> list[list[tuple[Any, ...]]]:
 
 def check(rules: list[Any], absent: str) -> None:
     whole, strings = compiled(rules, absent)
-    again = Compiled(**predicates_of(*rows_of(whole), strings), **whole.trees())
+    again = Compiled(**predicates_of(*rows_of(whole, strings), strings), **whole.trees())
     assert told(again) == told(whole)
     assert again.predicates == whole.predicates
 

@@ -167,7 +167,7 @@ def _stage(first: Workload, second: Workload, task: Task) -> Stage:
         truth = [
             scratch.found[: scan.search(buffer, row, scratch)].astype(np.int64) for buffer, row in places
         ]  # fmt: skip
-        sides.append(Side(*rows_of(one.compiled), truth))
+        sides.append(Side(*rows_of(one.compiled, one.strings), truth))
     return Stage(sides[1], sides[0], 0, strings, len(attributes), places)
 
 

@@ -4,7 +4,7 @@
                       of which a value in that space satisfies one predicate
     predicate p       conjunctions counting[counting_offsets[p] … [p+1]] that count it
     attribute a       wide[wide_offsets[a] … [a+1]]: its predicates that are not posted: of too many spaces, or
-                      satisfied by an absent attribute
+                      satisfied by an absent attribute; row p of `tests` is predicate p alone
     conjunction c     need[c]: how many of its predicates an event must satisfy, a byte; 255: not counted
     unneeding         conjunctions that need none: all their predicates hold while their attributes are absent
     always            conjunctions of more than 254 predicates, which a byte cannot count: verified for every event
@@ -26,26 +26,34 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
-from eligo.index.checks import FAILS, HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
+from eligo.index.dynamic.event_view import see_keys
+from eligo.index.dynamic.packed_predicate import BEHIND
+from eligo.index.dynamic.row_encoder import checks_of, rows_in_order
+from eligo.index.dynamic.slow_path import make_string_handle
+from eligo.index.dynamic.verify import verify_rows
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings
+from eligo_lab.rivals.rows import TEST_ARRAYS, group_entries, nothing_located, tests_of
 
 UNCOUNTED = 255
 _OWN = (
     "need", "space_base", "posting_offsets", "posting", "wide_offsets", "wide", "counting_offsets", "counting",
-    "unneeding", "check_code", "check_word",
+    "unneeding", "words", *TEST_ARRAYS,
 )  # fmt: skip
 
 
 class _CountingScratch(Scratch):
-    def __init__(self, conjunctions: Conjunctions, rows: int) -> None:
+    def __init__(self, conjunctions: Conjunctions) -> None:
         super().__init__(len(conjunctions))
+        predicates = len(conjunctions.predicates)
         self.handle = make_counting_scratch(
-            no_sight(conjunctions),
+            nothing_located(conjunctions),
             np.zeros(len(conjunctions), np.uint8),
-            np.array([0, rows], np.int32),
+            np.zeros(predicates + 1, np.int64),
+            np.zeros(predicates + 1, np.int64),
+            np.zeros(predicates, np.int32),
+            np.zeros(predicates, np.int32),
             self.found,
             self.counters,
         )
@@ -59,10 +67,10 @@ class Counting(ArrayIndex):
 
     def __init__(self, conjunctions: Conjunctions, arrays: Arrays) -> None:
         super().__init__(conjunctions, arrays)
-        always = Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle()
+        strings = make_string_handle(*conjunctions.strings.spans())
         holding = bool((conjunctions.predicates.flags & codes.ABSENT_HOLDS).any())
         self.handle = make_counting(
-            conjunctions.space_handle, conjunctions.predicate_handle, always, holding, *(arrays[name] for name in _OWN)
+            conjunctions.space_handle, conjunctions.predicate_handle, strings, holding, *(arrays[name] for name in _OWN)
         )
 
     @classmethod
@@ -79,9 +87,8 @@ class Counting(ArrayIndex):
         posting_offsets, posting = item_postings(conjunctions, by_item, everything, space_base, signed=False)
         wide = np.nonzero(how == LEFT_OUT)[0].astype(np.int32)
         always = np.nonzero(need == UNCOUNTED)[0].astype(np.int32)
-        nothing = np.full(len(always), -1, np.int32)
-        checks = build_checks(conjunctions)
-        roster = build_roster(conjunctions, checks, rank, always, nothing)
+        none, checks = np.full(len(always), -1, np.int32), checks_of(conjunctions)
+        words, _ = rows_in_order(conjunctions.offsets, conjunctions.items, checks, rank, always, none)
         return cls(
             conjunctions,
             {
@@ -94,19 +101,19 @@ class Counting(ArrayIndex):
                 "counting_offsets": counting_offsets,
                 "counting": counting,
                 "unneeding": np.nonzero(need == 0)[0].astype(np.int32),
-                **checks.arrays(),
-                **roster.arrays(),
+                **tests_of(np.arange(len(p), dtype=np.int32), checks),
+                "words": words,
             },
         )
 
     def scratch(self) -> _CountingScratch:
-        return _CountingScratch(self.conjunctions, len(self._arrays["conjunction"]))
+        return _CountingScratch(self.conjunctions)
 
     def notes(self) -> dict[str, object]:
         return {
             "predicates not posted": len(self._arrays["wide"]),
             "need no predicate": len(self._arrays["unneeding"]),
-            "always verified": len(self._arrays["conjunction"]),
+            "always verified": int(np.count_nonzero(self._arrays["need"] == UNCOUNTED)),
         }
 
 
@@ -138,44 +145,53 @@ def count_needs(offsets, items, flags):
 
 
 # The index as one argument of kernels.
-make_counting = handle("CountingHandle", ["spaces", "predicates", "always", "holding", *_OWN])
+make_counting = handle("CountingHandle", ["spaces", "predicates", "strings", "holding", *_OWN])
 
 
 # The memory of one search as one argument of kernels.
-make_counting_scratch = handle("CountingScratchHandle", ["sight", "left", "stretches", "found", "counters"])
+make_counting_scratch = handle(
+    "CountingScratchHandle", ["located", "left", "starts", "ends", "failed", "held", "found", "counters"]
+)
 
 
 @inline
-def count_event(index, e, event, scratch, start):
+def count_event(index, e, event, sight, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
-    p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
-    n = see(e, locate(index.spaces, e, event), sight)
-    at, present, first, stop, flags = sight.at, sight.present, sight.first, sight.stop, p.flags
+    p, located, found, counters = index.predicates, scratch.located, scratch.found, scratch.counters
+    n = group_entries(e, locate(index.spaces, e, event), located)
+    see_keys(e, event, sight, len(index.space_base) - 1)
+    present, first, stop, flags = located.present, located.first, located.stop, p.flags
     attribute_offsets, at_low, at_high = p.attribute_offsets, e.at_low, e.at_high
-    check_code, check_word = index.check_code, index.check_word
+    tests, test_offsets, strings = index.tests, index.test_offsets, index.strings
+    starts, ends, failed, held = scratch.starts, scratch.ends, scratch.failed, scratch.held
+    single = sight.count[1] == 0
     space_base, posting_offsets, posting = index.space_base, index.posting_offsets, index.posting
     wide_offsets, wide = index.wide_offsets, index.wide
     counting_offsets, counting, left = index.counting_offsets, index.counting, scratch.left
     need = index.need
     for c in range(len(need)):  # a loop: Numba's own copy of a slice is ten times slower
         left[c] = need[c]
-    evaluations = touched = 0
+    touched = 0
     if index.holding:
+        m = 0
         for i in range(n):
-            a = present[i]
-            for w in range(wide_offsets[a], wide_offsets[a + 1]):
-                q = wide[w]
-                if flags[q] & codes.ABSENT_HOLDS == 0:
-                    continue
-                answer = glance(check_code[q], check_word[q], at[a])
-                if answer == UNSURE:
-                    answer = ask(p, e, sight, check_code[q])
-                evaluations += 1
-                if answer == FAILS:
-                    touched += counting_offsets[q + 1] - counting_offsets[q]
-                    for j in range(counting_offsets[q], counting_offsets[q + 1]):
-                        left[counting[j]] += 1
+            for w in range(wide_offsets[present[i]], wide_offsets[present[i] + 1]):
+                if flags[wide[w]] & codes.ABSENT_HOLDS:
+                    starts[m], ends[m] = test_offsets[wide[w]], test_offsets[wide[w] + 1]
+                    failed[m] = wide[w]
+                    m += 1
+        h = verify_rows(tests, starts, ends, m, single, sight, e, strings, held, 0, counters)
+        x = 0
+        for i in range(m):
+            q = failed[i]
+            if x < h and held[x] == q:
+                x += 1
+                continue
+            touched += counting_offsets[q + 1] - counting_offsets[q]
+            for j in range(counting_offsets[q], counting_offsets[q + 1]):
+                left[counting[j]] += 1
     k = start
+    m = 0
     for i in range(n):
         a = present[i]
         j = first[a]
@@ -195,26 +211,30 @@ def count_event(index, e, event, scratch, start):
             q = wide[w] if one else w
             if flags[q] & codes.ABSENT_HOLDS:
                 continue
-            answer = glance(check_code[q], check_word[q], at[a])
-            if answer == UNSURE:
-                answer = ask(p, e, sight, check_code[q])
-            evaluations += 1
-            if answer == HOLDS:
-                touched += counting_offsets[q + 1] - counting_offsets[q]
-                for j in range(counting_offsets[q], counting_offsets[q + 1]):
-                    c = counting[j]
-                    left[c] -= 1
-                    if left[c] == 0:
-                        found[k] = c
-                        k += 1
+            if m and ends[m - 1] == test_offsets[q]:
+                ends[m - 1] = test_offsets[q + 1]
+            else:
+                starts[m], ends[m] = test_offsets[q], test_offsets[q + 1]
+                m += 1
+    for i in range(verify_rows(tests, starts, ends, m, single, sight, e, strings, held, 0, counters)):
+        q = held[i]
+        touched += counting_offsets[q + 1] - counting_offsets[q]
+        for j in range(counting_offsets[q], counting_offsets[q + 1]):
+            c = counting[j]
+            left[c] -= 1
+            if left[c] == 0:
+                found[k] = c
+                k += 1
     unneeding = index.unneeding
     for i in range(len(unneeding)):
         if left[unneeding[i]] == 0:
             found[k] = unneeding[i]
             k += 1
     counters[0] += touched + len(unneeding)
-    counters[1] += evaluations
-    return verify(index.always, p, e, sight, scratch.stretches, 1, found, k, counters)
+    words = index.words
+    starts[0], ends[0] = 0, len(words) - BEHIND
+    count = np.int64(ends[0] > 0)
+    return verify_rows(words, starts, ends, count, single, sight, e, strings, found, k, counters)
 
 
 Counting.search_events = staticmethod(searching(count_event))

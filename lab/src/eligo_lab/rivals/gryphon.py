@@ -4,7 +4,7 @@
     group g     group[4g]: a test, ascending within a node;  group[4g+1] = attribute << 1 | kind;  its edges
                 group[4g+2] … group[4g+3]
     edge x      kind 0, which space?  equal[3x]: the space, ascending;  equal[3x+1], equal[3x+2]: row and target
-                kind 1, any other     check[2x], check[2x+1]: a predicate;  other[2x], other[2x+1]: row and target
+                kind 1, any other     row x of `tests`: a predicate;        other[2x], other[2x+1]: row and target
     target      t >= 0: node t;  t < 0: the -t rows from `row` on, each verified for the predicates left of it
     root        node 0;  root_equal[space_base[a] + space]: its edge, root_group[attribute << 1 | kind]: its group
     rows from always_start[0] on    conjunctions that no test leads to: verified for every event
@@ -30,29 +30,34 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
-from eligo.index.checks import HOLDS, UNSURE, ask, build_checks, glance, no_sight, see
+from eligo.index.dynamic.event_view import see_keys
+from eligo.index.dynamic.row_encoder import checks_of
+from eligo.index.dynamic.slow_path import make_string_handle
+from eligo.index.dynamic.verify import verify_rows, verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 from eligo.options import Option
 from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored
-from eligo_lab.rivals.op_lists import roster_of
+from eligo_lab.rivals.rows import ROW_ARRAYS, TEST_ARRAYS, group_entries, nothing_located, rows_of, tests_of
 
 _OWN = (
-    "space_base", "root_equal", "root_group", "test_of", "node", "group", "equal", "other", "check", "always_start",
+    "space_base", "root_equal", "root_group", "test_of", "node", "group", "equal", "other", "always_start",
+    *ROW_ARRAYS, *TEST_ARRAYS,
 )  # fmt: skip
 NOWHERE, VARIOUS = -2, -1  # in place of a space: the attribute is absent; it has several values, a range or none
 MANY = 4  # groups of a node, for each attribute of the event, before they are searched instead of walked
 
 
 class _GryphonScratch(Scratch):
-    def __init__(self, conjunctions: Conjunctions, nodes: int) -> None:
+    def __init__(self, conjunctions: Conjunctions, nodes: int, edges: int) -> None:
         super().__init__(len(conjunctions))
         self.handle = make_gryphon_scratch(
-            no_sight(conjunctions),
+            nothing_located(conjunctions),
             np.full(len(conjunctions.spaces.space_count), NOWHERE, np.int32),
             np.zeros(nodes, np.int32),  # a node waits there once at most
-            np.zeros(2 * (len(conjunctions) + 1), np.int32),  # at least one row in each, but for the last
+            np.zeros(edges + 1, np.int32),
+            np.zeros(len(conjunctions) + 1, np.int64),  # at least one row in each stretch, but for the last
+            np.zeros(len(conjunctions) + 1, np.int64),
             self.found,
             self.counters,
         )
@@ -72,8 +77,7 @@ class Gryphon(ArrayIndex):
         super().__init__(conjunctions, arrays)
         self.handle = make_gryphon(
             conjunctions.space_handle,
-            conjunctions.predicate_handle,
-            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
+            make_string_handle(*conjunctions.strings.spans()),
             *(arrays[name] for name in _OWN),
         )
 
@@ -82,8 +86,8 @@ class Gryphon(ArrayIndex):
         cls, conjunctions: Conjunctions, selectivity: I64 | None = None, *, leaf: int = LEAF, generic: bool = False
     ) -> Gryphon:
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
-        checks = build_checks(conjunctions)
-        tree = build_tree(conjunctions, checks, leaf, generic)
+        checks = checks_of(conjunctions)
+        tree = build_tree(conjunctions, leaf, generic)
         space_base = conjunctions.spaces.bases()
         a = tree.arrays
         root_equal, root_group = factored(a["node"], a["group"], a["equal"], len(space_base) - 1, space_base)
@@ -95,12 +99,13 @@ class Gryphon(ArrayIndex):
                 "root_group": root_group,
                 "always_start": np.array([tree.always], np.int32),
                 **tree.arrays,
-                **roster_of(tree.order, tree.left_offsets, tree.left, checks, rank).arrays(),
+                **tests_of(tree.tested, checks),
+                **rows_of(tree.order, tree.left_offsets, tree.left, checks, rank),
             },
         )
 
     def scratch(self) -> _GryphonScratch:
-        return _GryphonScratch(self.conjunctions, len(self._arrays["node"]) // 4)
+        return _GryphonScratch(self.conjunctions, len(self._arrays["node"]) // 4, len(self._arrays["other"]) // 2)
 
     def notes(self) -> dict[str, object]:
         a = self._arrays
@@ -113,23 +118,27 @@ class Gryphon(ArrayIndex):
 
 
 # The index as one argument of kernels.
-make_gryphon = handle("GryphonHandle", ["spaces", "predicates", "roster", *_OWN])
+make_gryphon = handle("GryphonHandle", ["spaces", "strings", *_OWN])
 
 
 # The memory of one search as one argument of kernels.
-make_gryphon_scratch = handle("GryphonScratchHandle", ["sight", "spot", "stack", "stretches", "found", "counters"])
+make_gryphon_scratch = handle(
+    "GryphonScratchHandle", ["located", "spot", "stack", "edges", "starts", "ends", "found", "counters"]
+)
 
 
 @inline
-def follow_event(index, e, event, scratch, start):
+def follow_event(index, e, event, sight, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
-    roster, p, sight, found, counters = index.roster, index.predicates, scratch.sight, scratch.found, scratch.counters
-    n = see(e, locate(index.spaces, e, event), sight)
-    at, present, first, stop = sight.at, sight.present, sight.first, sight.stop
+    located, starts, ends, counters = scratch.located, scratch.starts, scratch.ends, scratch.counters
+    n = group_entries(e, locate(index.spaces, e, event), located)
+    see_keys(e, event, sight, len(index.space_base) - 1)
+    present, first, stop, single = located.present, located.first, located.stop, sight.count[1] == 0
     at_low, at_high = e.at_low, e.at_high
     space_base, root_equal, root_group, test_of = index.space_base, index.root_equal, index.root_group, index.test_of
-    node, group, equal, other, check = index.node, index.group, index.equal, index.other, index.check
-    spot, stack, stretches = scratch.spot, scratch.stack, scratch.stretches
+    node, group, equal, other = index.node, index.group, index.equal, index.other
+    word_offsets, test_offsets = index.word_offsets, index.test_offsets
+    spot, stack, edges = scratch.spot, scratch.stack, scratch.edges
     for i in range(n):
         a = present[i]
         j = first[a]
@@ -141,7 +150,7 @@ def follow_event(index, e, event, scratch, start):
         top -= 1
         v = stack[top]
         if node[4 * v] < node[4 * v + 1]:
-            stretches[2 * count], stretches[2 * count + 1] = node[4 * v], node[4 * v + 1]
+            starts[count], ends[count] = node[4 * v], node[4 * v + 1]
             count += 1
         group_first, group_stop = node[4 * v + 2], node[4 * v + 3]
         walked = v > 0 and group_stop - group_first <= MANY * n
@@ -187,17 +196,18 @@ def follow_event(index, e, event, scratch, start):
                     found_it = x < end and equal[3 * x] == space
                 tests += 1
                 end = x + 1 if found_it else x
-            else:
+            elif generic == 0:
                 tests += end - x
-            for edge in range(x, end):
+            else:
+                starts[count], ends[count] = test_offsets[x], test_offsets[end]
+                end = x + verify_rows(
+                    index.tests, starts[count:], ends[count:], 1, single, sight, e, index.strings, edges, 0, counters
+                )
+            for i in range(end - x):
                 if generic:
-                    answer = glance(check[2 * edge], check[2 * edge + 1], at[a])
-                    if answer == UNSURE:
-                        answer = ask(p, e, sight, check[2 * edge])
-                    if answer != HOLDS:
-                        continue
-                    row, target = other[2 * edge], other[2 * edge + 1]
+                    row, target = other[2 * edges[i]], other[2 * edges[i] + 1]
                 else:
+                    edge = x + i
                     if space == VARIOUS:
                         met = False
                         for j in range(first[a], stop[a]):
@@ -209,13 +219,18 @@ def follow_event(index, e, event, scratch, start):
                     stack[top] = target
                     top += 1
                 else:
-                    stretches[2 * count], stretches[2 * count + 1] = row, row - target
+                    starts[count], ends[count] = row, row - target
                     count += 1
     for i in range(n):
         spot[present[i]] = NOWHERE
     counters[1] += tests
-    stretches[2 * count], stretches[2 * count + 1] = index.always_start[0], len(roster.conjunction)
-    return verify(roster, p, e, sight, stretches, count + 1, found, start, counters)
+    rows = len(word_offsets) - 1
+    if index.always_start[0] < rows:
+        starts[count], ends[count] = index.always_start[0], rows
+        count += 1
+    return verify_stretches(
+        index.words, word_offsets, starts, ends, count, sight, e, index.strings, scratch.found, start, counters
+    )
 
 
 Gryphon.search_events = staticmethod(searching(follow_event))

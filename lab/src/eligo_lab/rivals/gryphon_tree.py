@@ -20,7 +20,7 @@ import numpy as np
 from eligo.compile import codes
 from eligo.compile.compiled import I32, I64, Arrays, grown
 from eligo.compile.conjunctions import Conjunctions
-from eligo.index.checks import Checks, leading
+from eligo.index.access import leading
 from eligo.jit import inline, kernel
 
 LEAF = 32  # a subtree of so many conjunctions, or fewer, is no node: its rows are verified
@@ -32,13 +32,14 @@ class Tree:
     """The arrays of the tree (gryphon.py), and the rows that stand in it."""
 
     arrays: Arrays
+    tested: I32  # predicates of the edges that test one
     order: I32  # conjunctions by row; those without a path come last
     always: int  # the first of these
     left_offsets: I64  # predicates of each row that the way to it does not guarantee
     left: I32
 
 
-def build_tree(conjunctions: Conjunctions, checks: Checks, leaf: int, generic: bool) -> Tree:
+def build_tree(conjunctions: Conjunctions, leaf: int, generic: bool) -> Tree:
     """The tree of all conjunctions. `generic`: equalities, too, are tested one by one."""
     p = conjunctions.predicates
     attribute, leads = p.attribute(), leading(conjunctions)
@@ -50,14 +51,12 @@ def build_tree(conjunctions: Conjunctions, checks: Checks, leaf: int, generic: b
     path_offsets, path = sorted_steps(offsets, items, step)
     has_path = np.diff(path_offsets) > 0
     order, without = np.nonzero(has_path)[0].astype(np.int32), np.nonzero(~has_path)[0].astype(np.int32)
-    steps, node, group, equal, other_edge, check = grow_tree(
-        path_offsets, path, order, test_code, checks.code, checks.word, leaf
-    )
+    steps, node, group, equal, other_edge, tested = grow_tree(path_offsets, path, order, test_code, leaf)
     order = np.concatenate((order, without))
     steps = np.concatenate((steps, np.zeros(len(without), np.int32)))
     left_offsets, left = remaining(offsets, items, step, path_offsets, path, order, steps)
-    arrays = {"test_of": test_of, "node": node, "group": group, "equal": equal, "other": other_edge, "check": check}
-    return Tree(arrays, order, len(order) - len(without), left_offsets, left)
+    arrays = {"test_of": test_of, "node": node, "group": group, "equal": equal, "other": other_edge}
+    return Tree(arrays, tested, order, len(order) - len(without), left_offsets, left)
 
 
 def order_of_tests(conjunctions: Conjunctions) -> tuple[I32, I32]:
@@ -116,7 +115,7 @@ def sort_stretch(key, order, start, stop):
 
 
 @kernel
-def grow_tree(path_offsets, path, order, test_code, check_code, check_word, leaf):
+def grow_tree(path_offsets, path, order, test_code, leaf):
     """Sort `order`, conjunctions with a path, into rows, and cut these into nodes, groups and edges.
 
     Also how many steps of its path lead to each row.
@@ -124,7 +123,7 @@ def grow_tree(path_offsets, path, order, test_code, check_code, check_word, leaf
     n = len(order)
     key, steps = np.empty(n, np.int64), np.zeros(n, np.int32)
     node, group = np.zeros(64, np.int32), np.zeros(64, np.int32)
-    equal, other, check = np.zeros(64, np.int32), np.zeros(64, np.int32), np.zeros(64, np.int64)
+    equal, other, tested = np.zeros(64, np.int32), np.zeros(64, np.int32), np.zeros(64, np.int32)
     made_of = np.zeros(64, np.int32)  # first and last row of every node, and its depth
     made_of[1] = n
     made, nodes, groups, equals, others = 1, 0, 0, 0, 0
@@ -139,7 +138,7 @@ def grow_tree(path_offsets, path, order, test_code, check_code, check_word, leaf
             different += i == start or key[i] != key[i - 1]
         node, group = grown(node, 4 * nodes + 4), grown(group, 4 * (groups + different))
         equal, other = grown(equal, 3 * (equals + different)), grown(other, 2 * (others + different))
-        check, made_of = grown(check, 2 * (others + different)), grown(made_of, 3 * (made + different))
+        tested, made_of = grown(tested, others + different), grown(made_of, 3 * (made + different))
         i = start
         while i < stop and key[i] < 0:
             steps[i] = depth
@@ -166,7 +165,7 @@ def grow_tree(path_offsets, path, order, test_code, check_code, check_word, leaf
                     steps[row] = depth + 1
             result = key[i] & 0xFFFFFFFF
             if generic:
-                check[2 * others], check[2 * others + 1] = check_code[result], check_word[result]
+                tested[others] = result
                 other[2 * others], other[2 * others + 1] = i, target
                 others += 1
             else:
@@ -178,7 +177,7 @@ def grow_tree(path_offsets, path, order, test_code, check_code, check_word, leaf
         nodes += 1
     return (
         steps, node[: 4 * nodes].copy(), group[: 4 * groups].copy(), equal[: 3 * equals].copy(),
-        other[: 2 * others].copy(), check[: 2 * others].copy(),
+        other[: 2 * others].copy(), tested[:others].copy(),
     )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ classes one after another, and one array of lists serves all classes:
 
     number n      conjunction order[n];  class K has the numbers class_start[K] … class_start[K+1]
     slot s        posting[posting_offsets[s] … [s+1]]: entries 2 n + 1 REQUIRED, 2 n FORBIDDEN, ascending
-    number n      left[left_offsets[n] … [n+1]]: predicates that are not posted, to be verified
+    number n      a row of `words` (dynamic/packed_predicate.py) with the predicates that are not posted, to be
+                  verified; and one of `all_words` with all, for events with several values of an attribute
 
 Invariant: an event satisfies the posted predicates of number n of class K if and only if exactly K of its lists have
 the entry 2 n + 1 and none has 2 n. So for class K only numbers matter that stand in K of the event's lists: with the
@@ -22,15 +23,20 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.checks import FAILS, LOW_HALF, UNSURE, ask, attribute_of, build_checks, glance, no_sight, see
+from eligo.index.dynamic.event_view import see_keys
+from eligo.index.dynamic.row_encoder import checks_of, rows_in_order
+from eligo.index.dynamic.slow_path import make_string_handle
+from eligo.index.dynamic.verify import verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.postings import LEFT_OUT, REQUIRED, enumerable, item_postings
+from eligo_lab.rivals.rows import group_entries, nothing_located, rows_of
 
 _OWN = (
-    "order", "class_start", "space_base", "posting_offsets", "posting", "left_offsets", "left", "check_code",
-    "check_word",
+    "order", "class_start", "space_base", "posting_offsets", "posting", "words", "word_offsets", "all_words",
+    "all_offsets",
 )  # fmt: skip
+LOW_HALF = 0xFFFF_FFFF
 
 
 class _KIndexScratch(Scratch):
@@ -38,10 +44,12 @@ class _KIndexScratch(Scratch):
         super().__init__(len(conjunctions))
         lists = len(conjunctions.spaces.space_count)
         self.handle = make_k_index_scratch(
-            no_sight(conjunctions),
+            nothing_located(conjunctions),
             np.zeros((lists, 2), np.int64),
             np.zeros(lists, np.int64),
             np.zeros(unrequired, np.uint8),
+            np.zeros(len(conjunctions), np.int64),
+            np.zeros(len(conjunctions), np.int64),
             self.found,
             self.counters,
         )
@@ -57,16 +65,14 @@ class KIndex(ArrayIndex):
         super().__init__(conjunctions, arrays)
         self.handle = make_k_index(
             conjunctions.space_handle,
-            conjunctions.predicate_handle,
-            conjunctions.offsets,
-            conjunctions.items,
+            make_string_handle(*conjunctions.strings.spans()),
             *(arrays[name] for name in _OWN),
         )
 
     @classmethod
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None) -> KIndex:
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
-        checks = build_checks(conjunctions)
+        checks = checks_of(conjunctions)
         attribute = conjunctions.predicates.attribute()
         how, slots = enumerable(conjunctions)
         by_item, size = post_once(conjunctions.offsets, conjunctions.items, attribute, how, slots)
@@ -74,7 +80,9 @@ class KIndex(ArrayIndex):
         largest = int(size.max(initial=0))
         space_base = conjunctions.spaces.bases()
         posting_offsets, posting = item_postings(conjunctions, by_item, order, space_base, signed=True)
-        left_offsets, left = unposted(conjunctions.offsets, conjunctions.items, by_item, order, rank)
+        left_offsets, left = unposted(conjunctions.offsets, conjunctions.items, by_item, order)
+        none = np.full(len(order), -1, np.int32)
+        whole = rows_in_order(conjunctions.offsets, conjunctions.items, checks, rank, order, none)
         return cls(
             conjunctions,
             {
@@ -83,9 +91,9 @@ class KIndex(ArrayIndex):
                 "space_base": space_base,
                 "posting_offsets": posting_offsets,
                 "posting": posting,
-                "left_offsets": left_offsets,
-                "left": left,
-                **checks.arrays(),
+                **rows_of(order, left_offsets, left, checks, rank),
+                "all_words": whole[0],
+                "all_offsets": whole[1],
             },
         )
 
@@ -122,32 +130,28 @@ def post_once(offsets, items, attribute, how, slots):
 
 
 @kernel
-def unposted(offsets, items, by_item, order, rank):
-    """The predicates of each number that no list tells of, likeliest to fail first."""
-    left_offsets = np.zeros(len(order) + 1, np.int32)
+def unposted(offsets, items, by_item, order):
+    """The predicates of each number that no list tells of."""
+    left_offsets = np.zeros(len(order) + 1, np.int64)
     left = np.empty(np.sum(by_item == LEFT_OUT), np.int32)
     used = 0
     for n in range(len(order)):
-        start = used
         for i in range(offsets[order[n]], offsets[order[n] + 1]):
-            if by_item[i] != LEFT_OUT:
-                continue
-            j = used
-            while j > start and rank[left[j - 1]] > rank[items[i]]:
-                left[j] = left[j - 1]
-                j -= 1
-            left[j] = items[i]
-            used += 1
+            if by_item[i] == LEFT_OUT:
+                left[used] = items[i]
+                used += 1
         left_offsets[n + 1] = used
     return left_offsets, left
 
 
 # The index as one argument of kernels.
-make_k_index = handle("KIndexHandle", ["spaces", "predicates", "offsets", "items", *_OWN])
+make_k_index = handle("KIndexHandle", ["spaces", "strings", *_OWN])
 
 
 # The memory of one search as one argument of kernels.
-make_k_index_scratch = handle("KIndexScratchHandle", ["sight", "place", "front", "blocked", "found", "counters"])
+make_k_index_scratch = handle(
+    "KIndexScratchHandle", ["located", "place", "front", "blocked", "starts", "ends", "found", "counters"]
+)
 
 
 @inline
@@ -158,8 +162,13 @@ def gather_lists(index, e, n, scratch):
     Such an attribute's lists become one, without doubles, in a copy of all the lists; what its values forbid is left
     out and has to be verified.
     """
-    sight, space_base, posting_offsets, place = scratch.sight, index.space_base, index.posting_offsets, scratch.place
-    present, first, stop, at_low, at_high = sight.present, sight.first, sight.stop, e.at_low, e.at_high
+    located, space_base, posting_offsets, place = (
+        scratch.located,
+        index.space_base,
+        index.posting_offsets,
+        scratch.place,
+    )
+    present, first, stop, at_low, at_high = located.present, located.first, located.stop, e.at_low, e.at_high
     several = False
     lists = 0
     total = 0
@@ -204,16 +213,15 @@ def gather_lists(index, e, n, scratch):
 
 
 @inline
-def k_index_event(index, e, event, scratch, start):
+def k_index_event(index, e, event, sight, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
-    p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
-    n = see(e, locate(index.spaces, e, event), sight)
+    found, counters, starts, ends = scratch.found, scratch.counters, scratch.starts, scratch.ends
+    n = group_entries(e, locate(index.spaces, e, event), scratch.located)
     entries, lists, several = gather_lists(index, e, n, scratch)
-    place, front, blocked, at = scratch.place, scratch.front, scratch.blocked, sight.at
-    order, class_start, left_offsets, left = index.order, index.class_start, index.left_offsets, index.left
-    offsets, items, check_code, check_word = index.offsets, index.items, index.check_code, index.check_word
+    place, front, blocked = scratch.place, scratch.front, scratch.blocked
+    order, class_start, word_offsets = index.order, index.class_start, index.word_offsets
     k = start
-    candidates = steps = 0
+    count = steps = 0
     for size in range(min(len(class_start) - 2, lists) + 1):
         if class_start[size] == class_start[size + 1]:
             continue
@@ -275,27 +283,21 @@ def k_index_event(index, e, event, scratch, start):
                         active -= 1
                 if not agreed:
                     break
-            candidates += 1
-            c = order[number]
-            good = True
-            first, stop = left_offsets[number], left_offsets[number + 1]
-            if several:
-                first, stop = offsets[c], offsets[c + 1]
-            for i in range(first, stop):
-                q = items[i] if several else left[i]
-                answer = glance(check_code[q], check_word[q], at[attribute_of(check_code[q])])
-                if answer == UNSURE:
-                    answer = ask(p, e, sight, check_code[q])
-                steps += 1
-                if answer == FAILS:
-                    good = False
-                    break
-            if good:
-                found[k] = c
+            if not several and word_offsets[number + 1] == word_offsets[number] + 1:
+                found[k] = order[number]  # there is nothing left to verify
                 k += 1
-    counters[0] += candidates
+            elif count and ends[count - 1] == number:
+                ends[count - 1] = number + 1
+            else:
+                starts[count], ends[count] = number, number + 1
+                count += 1
+    counters[0] += k - start
     counters[1] += steps
-    return k
+    words, offsets = (index.all_words, index.all_offsets) if several else (index.words, word_offsets)
+    if count == 0:
+        return k
+    see_keys(e, event, sight, len(index.space_base) - 1)
+    return verify_stretches(words, offsets, starts, ends, count, sight, e, index.strings, found, k, counters)
 
 
 @inline

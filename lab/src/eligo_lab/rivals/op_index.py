@@ -6,7 +6,7 @@
                     least[p] attributes or more.  p is a pivot attribute; attributes + pivot where no predicate can be
                     counted; the last one is for conjunctions without a pivot
     row r           need[r]: how many predicates are counted;  member[r]: the conjunction or, where predicates are left
-                    to verify, -1 - its row of the roster
+                    to verify, -1 - its row of `words` (dynamic/packed_predicate.py)
     list l          list_key[l] = attribute << SHAPE_BITS | shape, ascending within a partition;
                     extent[4l], extent[4l+1]: where its entries start and stop; extent[4l+2]: its widest interval
     entry i         pair[2i], pair[2i+1]: operand, row within the partition; ascending by operand (op_lists.py)
@@ -28,8 +28,10 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, verify
-from eligo.index.checks import build_checks, no_sight, see
+from eligo.index.dynamic.event_view import see_keys
+from eligo.index.dynamic.row_encoder import checks_of
+from eligo.index.dynamic.slow_path import make_string_handle
+from eligo.index.dynamic.verify import verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 from eligo_lab.rivals.op_lists import (
@@ -42,16 +44,16 @@ from eligo_lab.rivals.op_lists import (
     from_above,
     left_over,
     pivots,
-    roster_of,
     run_end,
     run_start,
     shapes_at,
     sort_once,
 )
+from eligo_lab.rivals.rows import ROW_ARRAYS, group_entries, nothing_located, rows_of
 
 OWN = (
     "row_start", "row_stop", "list_start", "list_stop", "least", "need", "member", "list_key", "extent", "pair",
-    "triple",
+    "triple", *ROW_ARRAYS,
 )  # fmt: skip
 SHAPE = (1 << SHAPE_BITS) - 1
 
@@ -61,12 +63,13 @@ class OpIndexScratch(Scratch):
         super().__init__(len(conjunctions))
         attributes = len(conjunctions.spaces.space_count)
         self.handle = make_op_index_scratch(
-            no_sight(conjunctions),
+            nothing_located(conjunctions),
             np.zeros(rows, np.uint8),
             np.zeros(rows + 1, np.int32),
             np.zeros((attributes, 2), np.int32),
             np.zeros((attributes, 2), np.int32),
-            np.zeros(2 * (verified + 1), np.int32),
+            np.zeros(verified + 1, np.int64),
+            np.zeros(verified + 1, np.int64),
             self.found,
             self.counters,
         )
@@ -83,7 +86,7 @@ class OpIndex(ArrayIndex):
         self.handle = make_op_index(
             conjunctions.space_handle,
             conjunctions.predicate_handle,
-            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
+            make_string_handle(*conjunctions.strings.spans()),
             *(arrays[name] for name in OWN),
         )
 
@@ -100,7 +103,7 @@ class OpIndex(ArrayIndex):
         verified, left_offsets, left = left_over(offsets, items, listing.how, order, starts[attributes])
         member = order.copy()
         member[verified] = -1 - np.arange(len(verified), dtype=np.int32)
-        roster = roster_of(order[verified], left_offsets, left, build_checks(conjunctions), rank)
+        rows = rows_of(order[verified], left_offsets, left, checks_of(conjunctions), rank)
         return cls(
             conjunctions,
             {
@@ -110,7 +113,7 @@ class OpIndex(ArrayIndex):
                 "need": need[order],
                 "member": member,
                 **sort_once(conjunctions, listing, order, row_start, row_stop),
-                **roster.arrays(),
+                **rows,
             },
         )
 
@@ -118,7 +121,7 @@ class OpIndex(ArrayIndex):
         a = self._arrays
         partitions = len(a["least"])
         rows = (a["row_stop"] - a["row_start"])[:partitions].max(initial=0)
-        return OpIndexScratch(self.conjunctions, int(rows), len(a["conjunction"]))
+        return OpIndexScratch(self.conjunctions, int(rows), len(a["word_offsets"]) - 1)
 
     def notes(self) -> dict[str, object]:
         a = self._arrays
@@ -128,35 +131,35 @@ class OpIndex(ArrayIndex):
             "partitions": int(np.count_nonzero(size[:pivoted])),
             "lists": len(a["list_key"]),
             "entries": len(a["pair"]) // 2 + len(a["triple"]) // 3,
-            "verified after counting": len(a["conjunction"]) - int(size[pivoted:].sum()),
+            "verified after counting": len(a["word_offsets"]) - 1 - int(size[pivoted:].sum()),
             "verified where their pivot is present": int(size[pivoted:-1].sum()),
             "always verified": int(size[-1]),
         }
 
 
 # The index as one argument of kernels.
-make_op_index = handle("OpIndexHandle", ["spaces", "predicates", "roster", *OWN])
+make_op_index = handle("OpIndexHandle", ["spaces", "predicates", "strings", *OWN])
 
 
 # The memory of one search as one argument of kernels.
 make_op_index_scratch = handle(
-    "OpIndexScratchHandle", ["sight", "counter", "complete", "spot", "hit", "stretches", "found", "counters"]
+    "OpIndexScratchHandle", ["located", "counter", "complete", "spot", "hit", "starts", "ends", "found", "counters"]
 )
 
 
 @inline
-def op_match_event(index, e, event, scratch, start):
+def op_match_event(index, e, event, sight, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
-    p, sight, found, counters = index.predicates, scratch.sight, scratch.found, scratch.counters
-    n = see(e, locate(index.spaces, e, event), sight)
-    present, entry_first, entry_stop = sight.present, sight.first, sight.stop
+    p, located, found, counters = index.predicates, scratch.located, scratch.found, scratch.counters
+    n = group_entries(e, locate(index.spaces, e, event), located)
+    present, entry_first, entry_stop = located.present, located.first, located.stop
     at_low, at_high = e.at_low, e.at_high
     boolean_base, time_base = index.spaces.boolean_base, index.spaces.time_base
     string_base, space_count = index.spaces.string_base, index.spaces.space_count
     row_start, row_stop, list_start, list_stop = index.row_start, index.row_stop, index.list_start, index.list_stop
     least, need, member, list_key, extent = index.least, index.need, index.member, index.list_key, index.extent
     pair, triple = index.pair, index.triple
-    counter, complete, stretches = scratch.counter, scratch.complete, scratch.stretches
+    counter, complete, starts, ends = scratch.counter, scratch.complete, scratch.starts, scratch.ends
     spot, hit = scratch.spot, scratch.hit
     attributes = len(least)
     for i in range(n):
@@ -177,10 +180,10 @@ def op_match_event(index, e, event, scratch, start):
             verified = 2 * attributes
         for r in range(row_start[verified], row_stop[verified]):
             row = -1 - member[r]
-            if count > 0 and stretches[2 * count - 1] == row:
-                stretches[2 * count - 1] = row + 1
+            if count > 0 and ends[count - 1] == row:
+                ends[count - 1] = row + 1
             else:
-                stretches[2 * count], stretches[2 * count + 1] = row, row + 1
+                starts[count], ends[count] = row, row + 1
                 count += 1
         if pivot < 0 or row_start[pivot] == row_stop[pivot]:
             continue
@@ -276,11 +279,16 @@ def op_match_event(index, e, event, scratch, start):
                 found[k] = c
                 k += 1
             else:
-                stretches[2 * count], stretches[2 * count + 1] = -1 - c, -c
+                starts[count], ends[count] = -1 - c, -c
                 count += 1
     counters[0] += touched
     counters[1] += looked
-    return verify(index.roster, p, e, sight, stretches, count, found, k, counters)
+    if count == 0:
+        return k
+    see_keys(e, event, sight, attributes)
+    return verify_stretches(
+        index.words, index.word_offsets, starts, ends, count, sight, e, index.strings, found, k, counters
+    )
 
 
 OpIndex.search_events = staticmethod(searching(op_match_event))

@@ -25,8 +25,9 @@ from numba.extending import intrinsic
 from eligo.compile.compiled import grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
-from eligo.index.candidates import make_roster_handle
-from eligo.index.checks import ALWAYS_CODE, ALWAYS_WORD, build_checks
+from eligo.index.dynamic.packed_predicate import BEHIND
+from eligo.index.dynamic.row_encoder import checks_of, joined_rows
+from eligo.index.dynamic.slow_path import make_string_handle
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.op_index import OWN, OpIndex, OpIndexScratch
@@ -43,8 +44,8 @@ from eligo_lab.rivals.op_lists import (
     shape_of,
 )
 
-_GIVEN = ("offsets", "items", "attribute", "leading", "how", "check_code", "check_word", "rank")
-ROWS, LISTS, PAIRS, TRIPLES, ROSTER_ROWS = range(5)  # what is used of each pool
+_GIVEN = ("offsets", "items", "attribute", "leading", "how", "check_starts", "checks", "rank")
+ROWS, LISTS, PAIRS, TRIPLES, VERIFIED = range(5)  # what is used of each pool
 
 
 class KeptSorted:
@@ -54,19 +55,20 @@ class KeptSorted:
         self.conjunctions = conjunctions
         attributes = len(conjunctions.spaces.space_count)
         partitions = 2 * attributes + 1
-        listing, checks = build_listing(conjunctions), build_checks(conjunctions)
+        listing, checks = build_listing(conjunctions), checks_of(conjunctions)
 
         def ints(count: int) -> object:
             return np.zeros(count, np.int32)
 
-        roster = make_roster_handle(ints(4), np.zeros(8, np.int64), ints(5), np.zeros(8, np.int64))
+        strings = make_string_handle(*conjunctions.strings.spans())
         self.handle = make_kept(
-            conjunctions.space_handle, conjunctions.predicate_handle, roster,
+            conjunctions.space_handle, conjunctions.predicate_handle, strings,
             ints(partitions), ints(partitions), ints(attributes), ints(attributes), np.full(attributes, 256, np.int32),
             np.zeros(16, np.uint8), ints(16), ints(16), ints(64), ints(64), ints(64),
+            np.zeros(BEHIND, np.int64), np.zeros(1, np.int64),
             ints(partitions), ints(attributes), np.zeros(attributes, np.int64), np.zeros(5, np.int64),
-            conjunctions.offsets, conjunctions.items, listing.attribute, listing.leading, listing.how, checks.code,
-            checks.word, unlikeliness(conjunctions),
+            conjunctions.offsets, conjunctions.items, listing.attribute, listing.leading, listing.how, *checks,
+            unlikeliness(conjunctions),
         )  # fmt: skip
 
     def insert(self, first: int, stop: int) -> None:
@@ -80,13 +82,16 @@ class KeptSorted:
 
     def search(self, events: EventBuffer, event: int, scratch: OpIndexScratch) -> int:
         """As `Index.search` does."""
-        OpIndex.search_events(self.handle, events.handle, event, event + 1, scratch.handle, scratch.offsets, 0)
+        scratch.fit_sight(self.conjunctions.attributes, events.widest)
+        OpIndex.search_events(
+            self.handle, events.handle, event, event + 1, scratch.sight, scratch.handle, scratch.offsets, 0
+        )
         return int(scratch.offsets[1])
 
 
 # The index, as far as it is filled, as one argument of kernels; its arrays are replaced when they are full.
 make_kept = handle(
-    "KeptHandle", ["spaces", "predicates", "roster", *OWN, "row_room", "list_room", "frequency", "used", *_GIVEN]
+    "KeptHandle", ["spaces", "predicates", "strings", *OWN, "row_room", "list_room", "frequency", "used", *_GIVEN]
 )
 
 
@@ -142,7 +147,7 @@ def insert_all(k, first, stop):
         k.need[row] = counted
         k.member[row] = c
         if counted < k.offsets[c + 1] - k.offsets[c] or not counted:
-            k.member[row] = -1 - new_roster_row(k, c)
+            k.member[row] = -1 - new_verified_row(k, c)
         if not counted:
             continue
         k.least[pivot] = min(k.least[pivot], different)
@@ -183,13 +188,10 @@ def new_row(k, partition):
 
 
 @inline
-def new_roster_row(k, c):
-    """A row of the roster for what is not counted of a conjunction, the likeliest to fail first."""
-    roster = k.roster
-    row = k.used[ROSTER_ROWS]
-    k.used[ROSTER_ROWS] += 1
-    roster.conjunction, roster.head = grown(roster.conjunction, row + 1), grown(roster.head, 2 * row + 2)
-    roster.tail_offsets = grown(roster.tail_offsets, row + 2)
+def new_verified_row(k, c):
+    """A row for what is not counted of a conjunction, the likeliest to fail first."""
+    row = k.used[VERIFIED]
+    k.used[VERIFIED] += 1
     left = np.empty(k.offsets[c + 1] - k.offsets[c], np.int32)
     counted = n = 0
     for i in range(k.offsets[c], k.offsets[c + 1]):
@@ -197,24 +199,20 @@ def new_roster_row(k, c):
         if k.how[q] != UNLISTED and counted < MOST_COUNTED:
             counted += 1
             continue
-        j = n
-        while j > 0 and k.rank[left[j - 1]] > k.rank[q]:
-            left[j] = left[j - 1]
-            j -= 1
-        left[j] = q
+        left[n] = q
         n += 1
-    roster.conjunction[row] = c
-    roster.head[2 * row], roster.head[2 * row + 1] = ALWAYS_CODE, ALWAYS_WORD
-    at = roster.tail_offsets[row]
-    roster.tail = grown(roster.tail, 2 * (at + n))
-    for i in range(n):
-        code, word = k.check_code[left[i]], k.check_word[left[i]]
-        if i == 0:
-            roster.head[2 * row], roster.head[2 * row + 1] = code, word
-        else:
-            roster.tail[2 * at], roster.tail[2 * at + 1] = code, word
-            at += 1
-    roster.tail_offsets[row + 1] = at
+    ends = np.zeros(2, np.int64)
+    ends[1] = n
+    words, offsets = joined_rows(
+        ends, left, k.check_starts, k.checks, k.rank, np.zeros(1, np.int32), np.full(1, np.int32(-1))
+    )
+    words[0] |= np.int64(c) << 32
+    begin = k.word_offsets[row]
+    k.words = grown(k.words, begin + len(words) + BEHIND)
+    for i in range(len(words)):
+        k.words[begin + i] = words[i]
+    k.word_offsets = grown(k.word_offsets, row + 2)
+    k.word_offsets[row + 1] = begin + offsets[1]
     return row
 
 

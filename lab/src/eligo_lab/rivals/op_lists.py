@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile import codes
-from eligo.compile.compiled import I32, I64, U8, Arrays, grown
+from eligo.compile.compiled import I32, U8, Arrays, grown
 from eligo.compile.conjunctions import Conjunctions
-from eligo.index.candidates import Roster, interleaved, split_rows
-from eligo.index.checks import Checks, leading
+from eligo.index.access import leading
 from eligo.jit import inline, kernel
 
 # In this order: the first two are searched for their start, the next three have their end as operand.
@@ -45,14 +44,6 @@ class Listing:
     attribute: I32
     leading: NDArray[np.bool_]
     how: U8  # UNLISTED, ONE_RUN, MANY_RUNS
-
-
-def roster_of(order: I32, offsets: I64, items: I32, checks: Checks, rank: I64) -> Roster:
-    """Rows for the conjunctions order[r], each with only the predicates items[offsets[r]:offsets[r+1]] to check."""
-    rows, none = np.arange(len(order), dtype=np.int32), np.full(len(order), -1, np.int32)
-    head, tail_offsets, tail = split_rows(offsets, items, rank, rows, none)
-    head, tail = (interleaved(checks.code, checks.word, predicates) for predicates in (head, tail))
-    return Roster(order, head, tail_offsets, tail)
 
 
 def build_listing(conjunctions: Conjunctions) -> Listing:

@@ -33,6 +33,7 @@ import numpy as np
 from eligo.compile.compiled import F64, I32, I64, mixed
 from eligo.index.dynamic.allocator import USED, no_blocks
 from eligo.index.dynamic.growable import GrowingPools
+from eligo.index.dynamic.packed_predicate import BEHIND
 from eligo.jit import handle, inline, kernel
 
 PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -53,7 +54,7 @@ RECYCLED, REINSERTED, BEGAN, BEGAN_BEFORE = 21, 22, 23, 24
 CHOSEN_AT, CHOSEN_SATISFIED, CHOOSES = 25, 26, 27
 LONGEST = 28  # words of the longest row ever
 _LEAST_SLOTS = 1 << 8
-BEHIND = 8  # words that may be looked at behind the last row
+
 _SLACK = 64  # c-nodes and p-nodes that one insertion may make beside those that its rows and checks call for
 _SLACK_WORDS = 1024
 

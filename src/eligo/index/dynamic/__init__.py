@@ -1,1 +1,1 @@
-"""What indexes that change while they are searched stand on: rows in 64-bit keys, events in the same, memory."""
+"""What indexes stand on: rows in 64-bit keys, events in the same, verification, and memory for what changes."""

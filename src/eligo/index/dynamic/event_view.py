@@ -1,6 +1,7 @@
-"""An event in coordinates (packed_predicate.py), as indexes that change see it.
+"""An event in coordinates (packed_predicate.py), as all indexes see it.
 
     attribute a    kind[a]    NUMBER … STRING: it has one value, at[a]; ABSENT; VARIOUS: several, a range, or none
+                   prefix[a]  of its one string, if that came with its bytes
                    place[a]   of its one value on the short line; NOWHERE; SEVERAL
                    first[a] … stop[a]     its entries, where it is present
     entry j        entry_kind, low, high: a value, or those that a range allows, of one kind; low_place, high_place
@@ -31,6 +32,7 @@ from eligo.index.dynamic.line import (
     TOP,
     ZERO,
     place_of,
+    prefix_of,
 )
 from eligo.index.dynamic.packed_predicate import TINY_ATTRIBUTES, high_coordinate, low_coordinate
 from eligo.jit import bits_of, float_of, handle, inline
@@ -40,8 +42,8 @@ FAILS, HOLDS = 0, 1
 
 
 _FIELDS = (
-    "kind", "at", "place", "first", "stop", "entry_kind", "low", "high", "low_place", "high_place", "source", "present",
-    "count",
+    "kind", "at", "prefix", "place", "first", "stop", "entry_kind", "low", "high", "low_place", "high_place", "source",
+    "present", "count",
 )  # fmt: skip
 # An event in coordinates, as one argument of kernels.
 make_key_sight = handle("KeySight", _FIELDS)
@@ -51,6 +53,7 @@ def no_key_sight(attributes: int, entries: int) -> object:
     """The sight of an event without attributes; room for so many entries, of each of which a range takes four."""
     return make_key_sight(
         np.full(attributes, ABSENT, np.uint8),
+        np.zeros(attributes, np.int64),
         np.zeros(attributes, np.int64),
         np.full(max(attributes, TINY_ATTRIBUTES), NOWHERE, np.uint32),  # whatever a word taken for a check could name
         np.zeros(attributes, np.int32),
@@ -140,6 +143,9 @@ def see_keys(e, event, s, known):
         first[a], stop[a] = begin, n
         if values == 1:
             kinds[a], at[a], place[a] = entry_kind[begin], low[begin], lowest[begin]
+            if meta[j - 1] & 255 == codes.TEXT:
+                row = keys[j - 1]
+                s.prefix[a] = prefix_of(e.text, e.text_low[row], e.text_high[row])
         else:
             kinds[a], place[a] = VARIOUS, SEVERAL
             several += 1

@@ -107,6 +107,15 @@ def high_at(place):
 
 
 @inline
+def prefix_of(data, begin, end):
+    """The first eight bytes of the string data[begin:end] as a word, in the order of strings as far as they tell."""
+    word = np.uint64(0)
+    for i in range(8):
+        word = word << np.uint64(8) | np.uint64(data[begin + i] if begin + i < end else 0)
+    return np.int64(word ^ np.uint64(1 << 63))
+
+
+@inline
 def unsigned(coordinate):
     """A coordinate in the order of unsigned words."""
     return np.uint64(coordinate) ^ np.uint64(1 << 63)

@@ -1,7 +1,7 @@
-"""Rows: conjunctions in 64-bit keys, each whole in itself, for indexes that change while they are searched.
+"""Rows: conjunctions in 64-bit keys, each whole in itself. All indexes verify candidates in this form.
 
-Spaces are numbered anew whenever a predicate brings a new cut. What has to go on without renumbering speaks in
-coordinates instead: one ordered 64-bit line for each kind of value.
+Spaces are numbered anew whenever a predicate brings a new cut. Rows go on without renumbering, because they speak in
+coordinates: one ordered 64-bit line for each kind of value.
 
     number    the ordered bits of the nearest float        time      microseconds
     Boolean   0 or 1                                       string    its number in the string table, -1: not in there
@@ -23,7 +23,8 @@ places on a short line (line.py), and a check of an interval there is one word.
                     them; without flags, and with few values close to each other, such a check is tiny and MASKED
         EXCEPT      pairs: it lies in none of them, or is of another kind
         ASK         the predicate's pattern (-1: none) and its cuts, six words a run: see slow_path.py. The interval
-                    holds all values of the kind that could satisfy it; kind ANY: values of several kinds could
+                    holds all values of the kind that could satisfy it; kind ANY: values of several kinds could.
+                    The third word of a cut among strings is the first eight bytes of its string (`prefix_of`)
 
 Checks in use come first, `words in use` of them in all; behind them are those that the way to the row guarantees. Plain
 ones, tiny and not MASKED, stand before others, one that is likely to fail first; their number is known, so that they
@@ -45,6 +46,7 @@ LONG = 128
 ATTRIBUTE, PLACE = 47, 23  # bits where a tiny check's attribute and lowest place begin
 TINY_ATTRIBUTES, PLACES, DISTANCES = 1 << 15, (1 << 24) - 1, (1 << PLACE) - 1  # how many there are, all bits of one
 MASKED = 1 << 62
+BEHIND = 8  # words behind the last row that verification may read and ignores
 LARGE = 1 << 12  # words of a row that its first word cannot say
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -13,7 +12,6 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.base import Scratch
-from eligo.index.dynamic.event_view import no_key_sight
 from eligo.index.dynamic.row_decoder import predicates_of
 from eligo.index.dynamic.row_encoder import rows_of, text_attributes_of
 from eligo.index.dynamic.slow_path import make_string_handle
@@ -21,25 +19,16 @@ from eligo.index.dynamic.verify import EVENTS_SEARCHED
 from eligo.index.native import NativeIndex
 from eligo.jit import entry
 
-_FEW_ATTRIBUTES, _FEW_ENTRIES = 1024, 64  # for which all searches of a thread share one sight
-_shared = threading.local()
-
 
 class PooledScratch(Scratch):
-    """What searches write to: an event in coordinates, and what else the index needs; it follows the index.
+    """What searches write to: an event in coordinates, and what else the index needs; it follows the index."""
 
-    The first is large however small the index is, so a thread has one for all small indexes.
-    """
-
-    sight: object
     work: Any = None  # what else a search writes to
 
     def __init__(self) -> None:
         super().__init__(0)
         self.found = np.zeros(0, np.int32)
         self.counters = np.zeros(EVENTS_SEARCHED + 1, np.int64)
-        self.attributes = self.entries = -1
-        self._own = False
         self._kinds: tuple[Any, ...] | None = None
 
     def entered(self, kernel: Any, args: tuple[Any, ...]) -> Any:
@@ -53,29 +42,11 @@ class PooledScratch(Scratch):
             self._kinds = kinds
         return self.enter
 
-    def shares(self) -> bool:
-        """Take the event in coordinates that this thread has, or an own one; False if there is none yet."""
-        if not self._own:
-            try:
-                self.sight = _shared.sight
-            except AttributeError:
-                return False
-        return True
-
     def fit_event(self, attributes: int, entries: int, highest: int) -> bool:
         """Room for events of so many entries, and for all conjunctions; whether that of events is new."""
         if highest > len(self.found):
             self.found = np.zeros(5 * highest // 4 + 64, np.int32)
-        fresh = attributes > self.attributes or entries > self.entries
-        if fresh:
-            self.attributes = max(self.attributes, attributes)
-            self.entries = max(self.entries, 2 * entries, 16)
-            self._own = self.attributes > _FEW_ATTRIBUTES or self.entries > _FEW_ENTRIES
-            if self._own:
-                self.sight = no_key_sight(self.attributes, self.entries)
-        if not self.shares():
-            self.sight = _shared.sight = no_key_sight(_FEW_ATTRIBUTES, _FEW_ENTRIES)
-        return fresh
+        return self.fit_sight(attributes, entries)
 
     @abstractmethod
     def fit(self, state: I64, entries: int) -> None:
@@ -110,7 +81,7 @@ class PooledIndex(NativeIndex):
     @classmethod
     def build(cls, conjunctions: Conjunctions, selectivity: I64 | None = None, **options: Any) -> Self:
         index: Any = cls.empty(conjunctions.strings, **options)
-        words, offsets = rows_of(conjunctions.compiled)
+        words, offsets = rows_of(conjunctions.compiled, conjunctions.strings)
         index.fill(words, offsets, len(conjunctions), conjunctions.attributes)
         # It will not grow any more, so it needs no room for that.
         return cls.revived(conjunctions.strings, {name: array.copy() for name, array in index.arrays().items()})

@@ -188,8 +188,9 @@ def decode_checks(words, first, data, begin, end):
             kinds, keys = grown(kinds, 2 * (run + count)), grown(keys, 4 * (run + count))
             for at in range(q + 4, q + 4 + 6 * count, 6):
                 kinds[2 * run], kinds[2 * run + 1] = words[at], words[at + 3]
-                keys[4 * run], keys[4 * run + 1] = words[at + 1], words[at + 2]
-                keys[4 * run + 2], keys[4 * run + 3] = words[at + 4], words[at + 5]
+                keys[4 * run], keys[4 * run + 2] = words[at + 1], words[at + 4]
+                keys[4 * run + 1] = words[at + 2] if words[at] < codes.START_STRING else 0
+                keys[4 * run + 3] = words[at + 5] if words[at + 3] < codes.START_STRING else 0
                 run += 1
             run_offsets[p + 1] = run
             continue

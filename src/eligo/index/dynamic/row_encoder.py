@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile import codes
-from eligo.compile.compiled import I64, Compiled, grown
+from eligo.compile.compiled import I32, I64, Compiled, grown
+from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import float_bits
-from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, STRING, TOP, high_place, low_place
+from eligo.compile.strings import Strings
+from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, STRING, TOP, high_place, low_place, prefix_of
 from eligo.index.dynamic.packed_predicate import (
     AMONG,
     ASK,
     ATTRIBUTE,
+    BEHIND,
     DISTANCES,
     EXCEPT,
     INSIDE,
@@ -29,6 +32,7 @@ from eligo.index.dynamic.packed_predicate import (
     bits_in,
     first_check,
     high_coordinate,
+    is_plain_check,
     low_coordinate,
     mask_step,
     use_words,
@@ -39,14 +43,36 @@ EXACT = 2.0**53
 PAST = 2.0**64
 
 
-def rows_of(compiled: Compiled) -> tuple[I64, I64]:
+def rows_of(compiled: Compiled, strings: Strings) -> tuple[I64, I64]:
     """All conjunctions as rows, one after the other: their words, and where each begins."""
     words, offsets = make_rows(
         compiled.conjunction_offsets, compiled.conjunction, compiled.attribute, compiled.flags, compiled.pattern,
         compiled.run_offsets, compiled.low_kind, compiled.low_key, compiled.low_key2, compiled.high_kind,
-        compiled.high_key, compiled.high_key2,
+        compiled.high_key, compiled.high_key2, strings.spans(),
     )  # fmt: skip
     return words, offsets
+
+
+def checks_of(conjunctions: Conjunctions) -> tuple[I64, I64]:
+    """Where the check of each predicate begins and, at the end, where the last one ends; and the words of all."""
+    c = conjunctions.compiled
+    starts, checks = make_checks(
+        c.attribute, c.flags, c.pattern, c.run_offsets, c.low_kind, c.low_key, c.low_key2, c.high_kind, c.high_key,
+        c.high_key2, conjunctions.strings.spans(),
+    )  # fmt: skip
+    return starts, checks
+
+
+def rows_in_order(
+    offsets: I64, items: I32, checks: tuple[I64, I64], rank: I64, order: I32, guaranteed: I32
+) -> tuple[I64, I64]:
+    """Rows to be verified in stretches: their words, and where each begins.
+
+    Row r is conjunction order[r], of predicates items[offsets[c]:offsets[c+1]], without guaranteed[r], a predicate that
+    need not be checked there, or -1; what has a lower rank is checked first.
+    """
+    words, starts = joined_rows(offsets, items, *checks, rank, order, guaranteed)
+    return np.append(words, np.zeros(BEHIND, np.int64)), starts
 
 
 @inline
@@ -151,9 +177,36 @@ def sort_pairs(words, at, pairs):
 
 @kernel
 def make_rows(
-    offsets, items, attribute, flags, pattern, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2
+    offsets,
+    items,
+    attribute,
+    flags,
+    pattern,
+    run_offsets,
+    low_kind,
+    low_key,
+    low_key2,
+    high_kind,
+    high_key,
+    high_key2,
+    strings,
 ):
     """The rows of all conjunctions: each predicate's check is written once and copied."""
+    starts, checks = make_checks(
+        attribute, flags, pattern, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2, strings
+    )
+    rank = np.empty(len(attribute), np.int64)
+    for p in range(len(rank)):
+        rank[p] = likely_width(checks, starts[p])
+    rows = len(offsets) - 1
+    return joined_rows(offsets, items, starts, checks, rank, np.arange(rows), np.full(rows, np.int32(-1)))
+
+
+@kernel
+def make_checks(
+    attribute, flags, pattern, run_offsets, low_kind, low_key, low_key2, high_kind, high_key, high_key2, strings
+):
+    """Returns the checks of all predicates: that of predicate p is checks[starts[p]:starts[p+1]]."""
     predicates = len(attribute)
     starts = np.zeros(predicates + 1, np.int64)
     checks = np.zeros(8 * predicates + 64, np.int64)
@@ -173,8 +226,10 @@ def make_rows(
             checks[at + 1], checks[at + 2], checks[at + 3] = low, high, pattern[p]
             for r in range(first, stop):
                 to = at + 4 + 6 * (r - first)
-                checks[to], checks[to + 1], checks[to + 2] = low_kind[r], low_key[r], low_key2[r]
-                checks[to + 3], checks[to + 4], checks[to + 5] = high_kind[r], high_key[r], high_key2[r]
+                checks[to], checks[to + 1] = low_kind[r], low_key[r]
+                checks[to + 2] = cut_order(low_kind[r], low_key[r], low_key2[r], strings)
+                checks[to + 3], checks[to + 4] = high_kind[r], high_key[r]
+                checks[to + 5] = cut_order(high_kind[r], high_key[r], high_key2[r], strings)
             extra = 1 + 6 * (stop - first)
             checks[at] = head | LONG | extra << 16
             starts[p + 1] = at + 3 + extra
@@ -219,7 +274,18 @@ def make_rows(
             checks[at] = head | LONG | extra << 16
             starts[p + 1] = at + 3 + extra
         starts[p + 1] = at + made_tiny(checks, at, starts[p + 1] - at, kind, np.int64(attribute[p]))
-    return joined_rows(offsets, items, starts, checks)
+    return starts, checks
+
+
+@inline
+def cut_order(kind, key, key2, strings):
+    """The third word of a cut in a check: of one among strings, the first eight bytes of its string."""
+    if kind < codes.START_STRING:
+        return key2
+    if kind != codes.STRING_CUT:
+        return np.int64(MIN if kind == codes.START_STRING else MAX)
+    data, begin, end = strings
+    return prefix_of(data, begin[key >> 1], end[key >> 1])
 
 
 @inline
@@ -247,50 +313,56 @@ def made_tiny(checks, at, size, kind, attribute):
 
 @inline
 def likely_width(checks, at):
-    """How many places satisfy a check, about, so that what fails most often stands first; of others more than any."""
+    """How many places satisfy a check, about, so that what fails most often stands first."""
     code = checks[at]
     if code >= 0:
-        return np.int64(1) << 26
-    if code & MASKED == 0:
-        return code & DISTANCES
-    return (np.int64(1) << 25) + 2 * bits_in(checks[at + 1])
+        return np.int64(0)
+    return 2 * bits_in(checks[at + 1]) if code & MASKED else code & DISTANCES
 
 
-@inline
-def joined_rows(offsets, items, starts, checks):
-    """Rows of checks that lie in checks[starts[p]:starts[p+1]]."""
-    rows = len(offsets) - 1
+@kernel
+def joined_rows(offsets, items, starts, checks, rank, order, guaranteed):
+    """Returns the words of rows, and where each begins. Row r is conjunction order[r] without guaranteed[r], a
+    predicate or -1. Of its checks the plain ones come first, then the other tiny ones, each by rank.
+    """
+    rows = len(order)
     row_offsets = np.zeros(rows + 1, np.int64)
     longest = 0
-    for c in range(rows):
+    for r in range(rows):
+        c = order[r]
         size = 1
         for i in range(offsets[c], offsets[c + 1]):
-            size += starts[items[i] + 1] - starts[items[i]]
-        row_offsets[c + 1] = row_offsets[c] + size + (size >= LARGE)
+            if items[i] != guaranteed[r]:
+                size += starts[items[i] + 1] - starts[items[i]]
+        row_offsets[r + 1] = row_offsets[r] + size + (size >= LARGE)
         longest = max(longest, offsets[c + 1] - offsets[c])
     words = np.empty(row_offsets[-1], np.int64)
-    order = np.empty(longest, np.int64)
-    for c in range(rows):
-        to, count = row_offsets[c], offsets[c + 1] - offsets[c]
-        size = row_offsets[c + 1] - to
+    chosen, keys = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for r in range(rows):
+        c, to = np.int64(order[r]), row_offsets[r]
+        size = row_offsets[r + 1] - to
         if size < LARGE:
-            words[to] = np.int64(c) << 32 | size
+            words[to] = c << 32 | size
             to += 1
         else:
-            words[to], words[to + 1] = np.int64(c) << 32, (size - 2) << 32 | size
+            words[to], words[to + 1] = c << 32, (size - 2) << 32 | size
             to += 2
-        for i in range(count):
-            p = items[offsets[c] + i]
-            width = likely_width(checks, starts[p])
-            j = i - 1
-            while j >= 0 and order[j] >> 32 > width:
-                order[j + 1] = order[j]
+        n = 0
+        for i in range(offsets[c], offsets[c + 1]):
+            p = items[i]
+            if p == guaranteed[r]:
+                continue
+            code = checks[starts[p]]
+            key = rank[p] + (np.int64(0) if is_plain_check(code) else np.int64(1) << (60 if code < 0 else 61))
+            j = n
+            while j > 0 and keys[j - 1] > key:
+                keys[j], chosen[j] = keys[j - 1], chosen[j - 1]
                 j -= 1
-            order[j + 1] = width << 32 | p
-        for i in range(count):
-            p = order[i] & 0xFFFF_FFFF
-            for k in range(starts[p], starts[p + 1]):
+            keys[j], chosen[j] = key, p
+            n += 1
+        for i in range(n):
+            for k in range(starts[chosen[i]], starts[chosen[i] + 1]):
                 words[to] = checks[k]
                 to += 1
-        use_words(words, row_offsets[c], to - first_check(words, row_offsets[c]))
+        use_words(words, row_offsets[r], to - first_check(words, row_offsets[r]))
     return words, row_offsets

@@ -11,7 +11,7 @@ import numpy as np
 from eligo.compile import codes
 from eligo.index.dynamic.event_view import ABSENT, FAILS, VARIOUS
 from eligo.index.dynamic.growable import prefetch
-from eligo.index.dynamic.line import BITS, SEVERAL
+from eligo.index.dynamic.line import BITS, SEVERAL, STRING
 from eligo.index.dynamic.packed_predicate import (
     ASK,
     ATTRIBUTE,
@@ -43,7 +43,8 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
     """
     places, kinds, at = s.place, s.kind, s.at
     evaluations = np.int64(0)
-    one, two, fields, mask = np.uint64(1), np.uint64(2), np.uint64(TINY_ATTRIBUTES - 1), np.uint64(DISTANCES)
+    one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
+    fields, mask = np.uint64(TINY_ATTRIBUTES - 1), np.uint64(DISTANCES)
     attribute, lowest, all_places = np.uint64(ATTRIBUTE), np.uint64(PLACE), np.uint64(PLACES)
     line = np.uint64(8)
     for i in range(min(count, STRETCHES)):
@@ -79,30 +80,36 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
             # The narrowest check, which fails most often, by itself; in a row without plain ones this is another word.
             word = np.uint64(words[q])
             off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
-            if off > word & mask and plain and single:
+            if plain == one and (single or off <= word & mask):
                 evaluations += 1
-                continue
-            # Plain checks, eight at once without a branch; what lies behind them is looked at too and forgotten.
-            failed = np.uint64(0)
-            while True:
-                for j in range(8):
-                    word = np.uint64(words[q + np.uint64(j)])
-                    off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
-                    failed |= np.uint64(off > word & mask) << np.uint64(j)
-                if plain <= np.uint64(8):
-                    failed &= (one << plain) - one
-                    evaluations += np.int64(plain)
-                    q += plain
-                    break
-                evaluations += 8
-                if failed:
-                    break
-                q += np.uint64(8)
-                plain -= np.uint64(8)
-            if failed:
-                if single:
+                if off > word & mask:
                     continue
-                q = row - size + one  # one by one, because some attribute has several values
+                q += one
+            elif plain:
+                if off > word & mask and single:
+                    evaluations += 1
+                    continue
+                # Plain checks, eight at once without a branch; what lies behind them is looked at too and forgotten.
+                failed = np.uint64(0)
+                while True:
+                    for j in range(8):
+                        word = np.uint64(words[q + np.uint64(j)])
+                        off = np.uint64(places[word >> attribute & fields]) - (word >> lowest & all_places)
+                        failed |= np.uint64(off > word & mask) << np.uint64(j)
+                    if plain <= np.uint64(8):
+                        failed &= (one << plain) - one
+                        evaluations += np.int64(plain)
+                        q += plain
+                        break
+                    evaluations += 8
+                    if failed:
+                        break
+                    q += np.uint64(8)
+                    plain -= np.uint64(8)
+                if failed:
+                    if single:
+                        continue
+                    q = row - size + one  # one by one, because some attribute has several values
             while q < stop:
                 word = np.uint64(words[q])
                 evaluations += 1
@@ -129,6 +136,14 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
                     if code >> 8 & codes.ABSENT_HOLDS == 0:
                         break
                 elif code & ASKING or kinds[a] == VARIOUS:
+                    if code & 15 == STRING and kinds[a] == STRING and length > np.uint64(4):
+                        # No need to ask where the first eight bytes tell that the string lies below or above all runs.
+                        prefix, least, most = s.prefix[a], words[q + two + four], words[q + length - one]
+                        if prefix < least or prefix > most:
+                            break
+                        if least < prefix < most and length == np.uint64(10) and code >> 8 & codes.RESIDUAL == 0:
+                            q += length
+                            continue
                     if ask_check(words, np.int64(q), s, e, strings) == FAILS:
                         break
                 elif code & LONG == 0:
@@ -159,6 +174,15 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
         starts[i] = evaluations - wasted
     counters[1] += evaluations
     return k
+
+
+@inline
+def verify_stretches(words, word_offsets, starts, ends, count, s, e, strings, found, k, counters):
+    """Does the same for the rows that have the numbers starts[i] … ends[i] - 1, and counts them."""
+    for i in range(count):
+        counters[0] += ends[i] - starts[i]
+        starts[i], ends[i] = word_offsets[starts[i]], word_offsets[ends[i]]
+    return verify_rows(words, starts, ends, count, s.count[1] == 0, s, e, strings, found, k, counters)
 
 
 @inline

@@ -29,13 +29,12 @@ import numpy as np
 from eligo.compile.compiled import I32, I64
 from eligo.index.dynamic.allocator import USED, no_blocks
 from eligo.index.dynamic.growable import GrowingPools
+from eligo.index.dynamic.packed_predicate import BEHIND
 from eligo.jit import handle, inline, kernel
 
 FORMS = 16  # lines that an attribute may have
 RECENT = 16  # values that are remembered of an attribute
 ALWAYS, GAP = 0, 1  # the space that every event lies in, and what lies between the values that rules name
-BEHIND = 8  # words that may be looked at behind the last row
-
 # What `state` holds: spaces made, the first free one (-1), slots taken, rows, the highest conjunction ever seen + 1 …
 SPACES, FREE_SPACE, SLOTS, ROWS, HIGHEST, ATTRIBUTES, LONGEST = 0, 1, 2, 3, 4, 5, 6
 # … settings: access predicates, the most keys of a rule, signatures of a rule, rules that make a space crowded …

@@ -12,9 +12,10 @@
 An attribute leads to the rows that have a predicate on it that needs a value; of several such attributes, the one that
 the fewest rows speak of does. Rows without one are alive for every event.
 
-What the vectors leave open is verified (`checks.py`): all rows that are left if an attribute is absent, or its value is
-a range or a list without values; otherwise only those in `inexact`, which have a pattern, a negation on several values,
-or several predicates on one attribute. `stab-cluster` verifies all, because a cluster only says what may match.
+What the vectors leave open is verified (dynamic/verify.py): all rows that are left if an attribute is absent, or its
+value is a range or a list without values; otherwise only those in `inexact`, which have a pattern, a negation on
+several values, or several predicates on one attribute. `stab-cluster` verifies all, because a cluster only says what
+may match.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.errors import LimitError
+from eligo.index.access import access_predicates, leading
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.candidates import ROSTER_ARRAYS, Roster, build_roster, verify
-from eligo.index.checks import build_checks, leading, no_sight, see
-from eligo.index.propagation import access_predicates
+from eligo.index.dynamic.event_view import see_keys
+from eligo.index.dynamic.row_encoder import checks_of, rows_in_order
+from eligo.index.dynamic.slow_path import make_string_handle
+from eligo.index.dynamic.verify import verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.index.stabbing.ordered import grow_ordered
 from eligo.index.stabbing.shapes import CLUSTER, ELEMENTARY, LEAF, PAIRS, grow
@@ -46,7 +49,7 @@ _MOST = 2**31 - 1  # bits of all vectors, and entries of all ordered lists: plac
 MIN_CLUSTER = 32
 _OWN = (
     "nodes", "row", "place", "bits", "bound", "bound_row", "root", "lead_offsets", "spoken_offsets", "spoken_place",
-    "silent", "inexact",
+    "silent", "inexact", "conjunction", "words", "word_offsets",
 )  # fmt: skip
 NO_BITS, ALL_BITS = np.uint64(0), np.uint64(2**64 - 1)
 ONE = np.uint64(1)
@@ -68,10 +71,10 @@ class _StabbingScratch(Scratch):
         rows = len(conjunctions)
         super().__init__(rows)
         self.handle = make_stabbing_scratch(
-            no_sight(conjunctions),
             np.zeros(words_of(rows), np.uint64),
             np.zeros(words_of(rows), np.uint64),
-            np.zeros(2 * rows, np.int32),
+            np.zeros(rows, np.int64),
+            np.zeros(rows, np.int64),
             self.found,
             self.counters,
         )
@@ -86,8 +89,7 @@ class Stabbing(ArrayIndex):
         super().__init__(conjunctions, arrays)
         self.handle = make_stabbing(
             conjunctions.space_handle,
-            conjunctions.predicate_handle,
-            Roster(*(arrays[name] for name in ROSTER_ARRAYS)).handle(),
+            make_string_handle(*conjunctions.strings.spans()),
             *(arrays[name] for name in _OWN),
             np.array([np.count_nonzero(np.diff(arrays["spoken_offsets"]))]),
         )
@@ -125,7 +127,8 @@ class Stabbing(ArrayIndex):
         intervals = Intervals(
             ends, p.run_low[run], p.run_high[run], np.repeat(rows, runs), conjunctions.spaces.space_count
         )
-        roster = build_roster(conjunctions, build_checks(conjunctions), rank, order, np.full(count, -1, np.int32))
+        checks, none = checks_of(conjunctions), np.full(count, -1, np.int32)
+        words, word_offsets = rows_in_order(conjunctions.offsets, items, checks, rank, order, none)
         return cls(
             conjunctions,
             {
@@ -135,7 +138,9 @@ class Stabbing(ArrayIndex):
                 "spoken_place": speakers.place,
                 "silent": ~speakers.bits,
                 "inexact": as_words(inexact),
-                **roster.arrays(),
+                "conjunction": order,
+                "words": words,
+                "word_offsets": word_offsets,
             },
         )
 
@@ -240,11 +245,11 @@ class IntervalTree(Stabbing):
 
 
 # The index as one argument of kernels; `attributes[0]` is how many attributes rows speak of.
-make_stabbing = handle("StabbingHandle", ["spaces", "predicates", "roster", *_OWN, "attributes"])
+make_stabbing = handle("StabbingHandle", ["spaces", "strings", *_OWN, "attributes"])
 
 
 # The memory of one search as one argument of kernels; `alive` and `part` are zero between events.
-make_stabbing_scratch = handle("StabbingScratchHandle", ["sight", "alive", "part", "stretches", "found", "counters"])
+make_stabbing_scratch = handle("StabbingScratchHandle", ["alive", "part", "starts", "ends", "found", "counters"])
 
 
 @inline
@@ -283,10 +288,11 @@ def narrow(alive, part, place, silent, first, stop):
 
 
 @inline
-def take(alive, inexact, verified, conjunction, first, stop, found, k, stretches, count):
+def take(alive, inexact, verified, conjunction, first, stop, found, k, starts, ends, count):
     """Clears rows first … stop - 1 of `alive` and what shares a word with them, and writes down those that are set.
 
-    Conjunctions go to `found`, and rows that must be verified to `stretches`. Returns the ends of both.
+    Conjunctions go to `found`, and stretches of rows that must be verified to `starts` and `ends`. Returns how many
+    there are of both.
     """
     if first == stop:
         return k, count
@@ -304,50 +310,56 @@ def take(alive, inexact, verified, conjunction, first, stop, found, k, stretches
             if unsure >> bit & ONE == NO_BITS:
                 found[k] = conjunction[row]
                 k += 1
-            elif count and stretches[2 * count - 1] == row:
-                stretches[2 * count - 1] = row + 1
+            elif count and ends[count - 1] == row:
+                ends[count - 1] = row + 1
             else:
-                stretches[2 * count] = row
-                stretches[2 * count + 1] = row + 1
+                starts[count], ends[count] = row, row + 1
                 count += 1
             left &= left - ONE
     return k, count
 
 
 @inline
-def stab_event(index, e, event, scratch, start):
+def stab_event(index, e, event, sight, scratch, start):
     """Writes the conjunctions that an event satisfies into `found` from `start` on. Returns where they end."""
-    sight, alive, part, counters = scratch.sight, scratch.alive, scratch.part, scratch.counters
-    n = see(e, locate(index.spaces, e, event), sight)
-    present, first, stop, at_low, at_high = sight.present, sight.first, sight.stop, e.at_low, e.at_high
+    alive, part, starts, ends, counters = scratch.alive, scratch.part, scratch.starts, scratch.ends, scratch.counters
+    n = locate(index.spaces, e, event)
+    at_attribute, at_low, at_high = e.at_attribute, e.at_low, e.at_high
     nodes, row, place, bits, root = index.nodes, index.row, index.place, index.bits, index.root
     bound, bound_row = index.bound, index.bound_row
     lead_offsets, spoken_offsets = index.lead_offsets, index.spoken_offsets
     always = len(lead_offsets) - 2
     set_rows(alive, lead_offsets[always], lead_offsets[always + 1])
-    for i in range(n):
-        set_rows(alive, lead_offsets[present[i]], lead_offsets[present[i] + 1])
-    decided = 0
-    for i in range(n):
-        a = present[i]
+    for j in range(n):
+        set_rows(alive, lead_offsets[at_attribute[j]], lead_offsets[at_attribute[j] + 1])
+    decided = j = 0
+    while j < n:
+        a, first = at_attribute[j], j
         values = spoken_offsets[a] < spoken_offsets[a + 1]
-        for j in range(first[a], stop[a]):
+        while j < n and at_attribute[j] == a:
             values = values and at_low[j] == at_high[j]
+            j += 1
         if values:
-            for j in range(first[a], stop[a]):
-                counters[1] += collect(nodes, row, place, bits, bound, bound_row, root[a], at_low[j], part)
+            for i in range(first, j):
+                counters[1] += collect(nodes, row, place, bits, bound, bound_row, root[a], at_low[i], part)
             narrow(alive, part, index.spoken_place, index.silent, spoken_offsets[a], spoken_offsets[a + 1])
             decided += 1
     verified = NO_BITS if decided == index.attributes[0] else ALL_BITS
-    inexact, roster, stretches, found = index.inexact, index.roster, scratch.stretches, scratch.found
-    conjunction = roster.conjunction
+    inexact, conjunction, found = index.inexact, index.conjunction, scratch.found
     k, count = take(alive, inexact, verified, conjunction, lead_offsets[always], lead_offsets[always + 1], found, start,
-                    stretches, 0)  # fmt: skip
-    for i in range(n):
-        k, count = take(alive, inexact, verified, conjunction, lead_offsets[present[i]], lead_offsets[present[i] + 1],
-                        found, k, stretches, count)  # fmt: skip
+                    starts, ends, 0)  # fmt: skip
+    for j in range(n):
+        a = at_attribute[j]
+        if j == 0 or a != at_attribute[j - 1]:
+            k, count = take(alive, inexact, verified, conjunction, lead_offsets[a], lead_offsets[a + 1], found, k,
+                            starts, ends, count)  # fmt: skip
     counters[0] += k - start
-    return verify(roster, index.predicates, e, sight, stretches, count, found, k, counters)
+    if count == 0:
+        return k
+    see_keys(e, event, sight, len(root))
+    return verify_stretches(
+        index.words, index.word_offsets, starts, ends, count, sight, e, index.strings, found, k, counters
+    )
 
 
 Stabbing.search_events = staticmethod(searching(stab_event))

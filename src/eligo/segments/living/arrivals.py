@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eligo.compile.compiled import I32, I64, Compiled, unique
+from eligo.compile.strings import Strings
 from eligo.evaluate.labels import label_intervals
 from eligo.evaluate.leaf_order import order_leaves
 from eligo.index.dynamic.content import row_hashes
@@ -44,10 +45,10 @@ class Arrivals:
         return len(self.hashes)
 
 
-def many_arrivals(table: RuleTable, compiled: Compiled) -> Arrivals:
+def many_arrivals(table: RuleTable, compiled: Compiled, strings: Strings) -> Arrivals:
     """Returns the arrivals of many rules, which are given as they are compiled for segments."""
     compiled = unique(compiled)
-    words, offsets = rows_of(compiled)
+    words, offsets = rows_of(compiled, strings)
     return Arrivals(table, words, offsets, *study(compiled.tree, compiled.tree_offsets, words, offsets))
 
 

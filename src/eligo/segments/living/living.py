@@ -130,7 +130,7 @@ class LivingSet(Rules):
             self.forget_unused()
 
     def made(self, table: RuleTable, compiled: Compiled) -> Arrivals:
-        return many_arrivals(table, compiled)
+        return many_arrivals(table, compiled, self.recipe.strings)
 
     def extend(self, made: Iterable[Arrivals]) -> None:
         with self.quietly():
