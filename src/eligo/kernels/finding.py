@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterable, Iterator
 from functools import cache
 from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
+from numba.core.types import StructRef
 
 from eligo.interrupts import uninterrupted
 from eligo.kernels import native, store
@@ -34,8 +36,19 @@ def archive_name() -> str:
 def key_of(kernel: native.Kernel, args: tuple[Any, ...]) -> str:
     """Returns the key under which the machine code of a kernel, for arguments of these types, is kept."""
     digest = hashlib.blake2b(meaning(cast(FunctionType, kernel.py_func)), digest_size=16)
-    digest.update(f"{args} {_versions()}{'' if kernel.nogil else ' holding'}".encode())
+    homes = list(_homes(args))
+    digest.update(f"{args} {homes} {_versions()}{'' if kernel.nogil else ' holding'}".encode())
     return digest.hexdigest()
+
+
+def _homes(kinds: Iterable[Any]) -> Iterator[str]:
+    """Yields the modules of the handles among some types, and within these: machine code that returns a handle looks
+    for its class there.
+    """
+    for kind in kinds:
+        if isinstance(kind, StructRef):
+            yield type(kind).__module__
+            yield from _homes(kind.field_dict.values())
 
 
 def entry_point(kernel: native.Kernel, args: tuple[Any, ...]) -> Any:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -177,3 +178,15 @@ print(total(made))
         )
         assert done.returncode == 0, done.stderr
     assert done.stdout == "8\n"
+
+
+def test_a_handle_of_another_module_has_other_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that returns a handle looks for its class where it was when the code was made."""
+    keys = set()
+    for home in ("some_module", "another_module"):
+        module: Any = ModuleType(home)
+        monkeypatch.setitem(sys.modules, home, module)
+        exec("from eligo import jit\nmake = jit.handle('Moved', ('left', 'right'))", vars(module))
+        outer = jit.handle("Outer", ("inner", "n"))(module.make(np.arange(3), 1), 1)
+        keys.add(key_of(total, (numba.typeof(outer),)))
+    assert len(keys) == 2
