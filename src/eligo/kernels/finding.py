@@ -17,7 +17,7 @@ from eligo.kernels import native, store
 from eligo.kernels.meaning import meaning
 from eligo.kernels.progress import Progress
 
-_FORMAT = 2  # of what is kept
+_FORMAT = 3  # of what is kept
 progress = Progress()
 used: set[str] = set()  # the keys of what this process has called
 

@@ -28,12 +28,15 @@ from typing import Any
 import llvmlite.binding as llvm
 import numba
 from numba import _dynfunc, types
-from numba.core import config, postproc, transforms, typing
+from numba.core import cgutils, config, imputils, ir, postproc, transforms, typing
+from numba.core.base import BaseContext
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment, lookup_environment
+from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher, cpu_target
-from numba.core.runtime import _nrt_python, rtsys
+from numba.core.runtime import _nrt_python, nrtdynmod, rtsys
+from numba.core.runtime.context import NRTContext
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "cx16", "sahf")
@@ -182,21 +185,35 @@ def _bodies_only() -> Iterator[None]:
         return
     codegen._library_class = Body
     context.get_executable = executable
-    types.BaseFunction.get_call_type = _remembered_call
-    postproc.PostProcessor.run = _brief_run
+    for owner, name, ours, _ in _OURS:
+        setattr(owner, name, ours)
     try:
         yield
     finally:
         del codegen._library_class
         del context.get_executable
-        types.BaseFunction.get_call_type = _resolved_call
-        postproc.PostProcessor.run = _whole_run
+        for owner, name, _, theirs in _OURS:
+            setattr(owner, name, theirs)
+
+
+_OURS: list[tuple[Any, str, Any, Any]] = []  # class, method, what it is while bodies are compiled, and otherwise
+
+
+def _instead_of(owner: Any, name: str) -> Callable[[Any], Any]:
+    """Makes the decorated function a method of a class of Numba's while bodies are compiled."""
+
+    def noted(ours: Any) -> Any:
+        _OURS.append((owner, name, ours, getattr(owner, name)))
+        return ours
+
+    return noted
 
 
 _resolved_call = types.BaseFunction.get_call_type
 _calls: dict[tuple[Any, ...], Any] = {}
 
 
+@_instead_of(types.BaseFunction, "get_call_type")
 def _remembered_call(function: Any, context: Any, args: Any, kws: Any) -> Any:
     """Returns the signature of a call of an operator or of a function that Numba knows. Numba tries all that it knows
     of `+` each time that it meets one, which is a third of what compiling takes; the answer is the same each time.
@@ -211,9 +228,10 @@ def _remembered_call(function: Any, context: Any, args: Any, kws: Any) -> Any:
 _whole_run = postproc.PostProcessor.run
 
 
+@_instead_of(postproc.PostProcessor, "run")
 def _brief_run(self: Any, emit_dels: bool = False, **options: Any) -> None:
-    """Does what follows each pass over a function, except finding the variables that live at the start of each block:
-    only generators need them.
+    """Does what follows each pass over a function, except what no kernel needs: finding the variables that live at the
+    start of each block, and the ends of variables before the last pass, which alone says how long they live.
     """
     function = self.func_ir
     if function.is_generator:
@@ -222,8 +240,133 @@ def _brief_run(self: Any, emit_dels: bool = False, **options: Any) -> None:
     function.blocks = transforms.canonicalize_cfg(function.blocks)
     function.variable_lifetime = postproc.VariableLifetime(function.blocks)
     function.generator_info = None
-    if emit_dels:
+    if emit_dels and "extend_lifetimes" in options:
         self._insert_var_dels(**options)
+
+
+# Numba writes about a hundred instructions for `handle.field[i]`, for it copies each array to memory to look at it, and
+# counts references at each name that an array gets. What follows writes ten.
+
+_lower_getitem, _lower_setitem = Lower.lower_getitem, Lower.lower_setitem
+_lower_function = Lower.lower_normal_function
+_get_getattr = BaseContext.get_getattr
+_get_meminfos = NRTContext.get_meminfos
+_counting = NRTContext.incref, NRTContext.decref, Lower.delvar
+
+
+def _item(lower: Any, array: str, index: str, signature: Any) -> Any:
+    """Returns a pointer to an item of an array, or None if Numba has to say where it is."""
+    kind, place, context, builder = lower.typeof(array), signature.args[1], lower.context, lower.builder
+    if not (
+        isinstance(kind, types.Array)
+        and kind.ndim == 1
+        and kind.layout == "C"
+        and kind.aligned
+        and isinstance(kind.dtype, types.Number | types.Boolean)
+        and isinstance(place, types.Integer)
+        and not context.enable_boundscheck
+    ):
+        return None
+    model = context.data_model_manager[kind]
+    items = lower.loadvar(array)
+    at = context.cast(builder, lower.loadvar(index), lower.typeof(index), place)
+    at = context.cast(builder, at, place, types.intp)
+    if place.signed:
+        length = builder.extract_value(items, [model.get_field_position("shape"), 0])
+        negative = builder.icmp_signed("<", at, at.type(0))
+        at = builder.select(negative, builder.add(at, length), at)
+    return builder.gep(builder.extract_value(items, model.get_field_position("data")), [at])
+
+
+@_instead_of(Lower, "lower_getitem")
+def _get_item(self: Any, kind: Any, expression: Any, array: Any, index: Any, signature: Any) -> Any:
+    item = _item(self, array.name, index.name, signature)
+    if item is None:
+        return _lower_getitem(self, kind, expression, array, index, signature)
+    value = self.context.unpack_value(self.builder, self.typeof(array.name).dtype, item)
+    return self.context.cast(self.builder, value, signature.return_type, kind)
+
+
+@_instead_of(Lower, "lower_setitem")
+def _set_item(self: Any, array: Any, index: Any, value: Any, signature: Any) -> Any:
+    given, dtype = self.typeof(value.name), getattr(self.typeof(array.name), "dtype", None)
+    item = _item(self, array.name, index.name, signature) if isinstance(given, types.Number | types.Boolean) else None
+    if item is None:
+        return _lower_setitem(self, array, index, value, signature)
+    stored = self.context.cast(self.builder, self.loadvar(value.name), given, signature.args[2])
+    stored = self.context.cast(self.builder, stored, signature.args[2], dtype)
+    self.context.pack_value(self.builder, dtype, stored, item)
+    return None
+
+
+@_instead_of(BaseContext, "get_getattr")
+def _get_field(self: Any, kind: Any, name: str) -> Any:
+    return _field if isinstance(kind, types.StructRef) else _get_getattr(self, kind, name)
+
+
+def _field(context: Any, builder: Any, kind: Any, handle: Any, name: str) -> Any:
+    """Loads a field of a handle. Numba calls a function to find it, which the optimiser does not see through."""
+    model = context.data_model_manager[kind.get_data_type()]
+    held = builder.bitcast(builder.extract_value(handle, 0), nrtdynmod._meminfo_struct_type.as_pointer())
+    fields = builder.load(cgutils.gep_inbounds(builder, held, 0, 3))
+    fields = builder.bitcast(fields, model.get_value_type().as_pointer())
+    value = builder.load(cgutils.gep_inbounds(builder, fields, 0, model.get_field_position(name)))
+    return imputils.impl_ret_borrowed(context, builder, kind.field_dict[name], value)
+
+
+@_instead_of(Lower, "lower_normal_function")
+def _lower_uncounted(self: Any, description: Any) -> None:
+    """Compiles a function that only borrows without counting references: who called it holds what it was given."""
+    before = NRTContext.incref, NRTContext.decref, Lower.delvar
+    NRTContext.incref, NRTContext.decref, Lower.delvar = (_nothing,) * 3 if _borrows(self) else _counting
+    try:
+        _lower_function(self, description)
+    finally:
+        NRTContext.incref, NRTContext.decref, Lower.delvar = before
+
+
+def _nothing(*args: Any) -> None:
+    pass
+
+
+_BORROWED = "getattr", "cast", "phi", "build_tuple", "exhaust_iter", "getiter", "iternext", "pair_first", "pair_second"
+
+
+def _borrows(lower: Any) -> bool:
+    """Tests whether a function neither makes nor returns arrays or handles: all it has are parts of its arguments."""
+
+    def counted(kind: Any) -> bool:
+        return bool(lower.context.data_model_manager[kind].contains_nrt_meminfo())
+
+    def borrowed(value: Any) -> bool:
+        if not isinstance(value, ir.Expr) or value.op in _BORROWED:
+            return True
+        if value.op not in ("getitem", "static_getitem"):
+            return False
+        index = value.index if value.op == "getitem" else value.index_var
+        whole = lower.typeof(value.value.name)
+        place = lower.typeof(index.name) if isinstance(index, ir.Var) else None
+        return isinstance(whole, types.BaseTuple) or (
+            isinstance(whole, types.Array) and isinstance(place, types.Integer | types.SliceType)
+        )
+
+    if lower.func_ir.is_generator or counted(lower.fndesc.restype):
+        return False
+    for block in lower.blocks.values():
+        for one in block.body:
+            if isinstance(one, ir.SetAttr | ir.DynamicRaise | ir.DynamicTryRaise):
+                return False
+            if isinstance(one, ir.Assign) and counted(lower.typeof(one.target.name)) and not borrowed(one.value):
+                return False
+    return True
+
+
+@_instead_of(NRTContext, "get_meminfos")
+def _what_counts(self: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if not isinstance(kind, types.Array):
+        return _get_meminfos(self, builder, kind, value)
+    place = self._context.data_model_manager[kind].get_field_position("meminfo")
+    return [(kind, builder.extract_value(value, place))]
 
 
 class Kernel(CPUDispatcher):

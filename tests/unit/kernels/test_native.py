@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
 from numba import types
+from numba.core.runtime import _nrt_python, rtsys
 
 from eligo import jit, kernels
 from eligo.kernels import native
@@ -82,6 +83,97 @@ def test_handles() -> None:
     assert [total(pair) for pair in pairs] == [1000 * n for n in range(100)]
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int32, np.bool_, np.float64, np.complex128, "M8[s]"])
+def test_items_are_those_of_numpy_whatever_the_array(dtype: Any) -> None:
+    @alone
+    def exchanged(array, i, j):  # type: ignore[no-untyped-def]
+        array[i], array[j] = array[j], array[i]
+        return array[i], array[-1], array[np.uint8(1)]
+
+    def aligned(array: Any) -> Any:
+        return array
+
+    def unaligned(array: Any) -> Any:
+        raw = np.zeros(array.nbytes + 1, np.uint8)[1:]
+        raw[:] = array.view(np.uint8)
+        return raw.view(array.dtype)
+
+    def stepped(array: Any) -> Any:
+        return np.repeat(array, 2)[::2]
+
+    for shape in (aligned, unaligned, stepped):
+        for i, j in ((0, 3), (-1, 1), (np.uint32(2), np.int8(-4))):
+            given = shape(np.array([1, 0, 3, 0], np.uint8).astype(dtype))
+            expected = given.copy()
+            answer = exchanged.py_func(expected, i, j)
+            assert exchanged(given, i, j) == answer
+            assert given.tolist() == expected.tolist()
+
+
+def test_items_of_other_types_are_converted_as_by_numpy() -> None:
+    @alone
+    def put(integers, bytes_, floats, x):  # type: ignore[no-untyped-def]
+        integers[0] = x
+        bytes_[1] = x
+        floats[-1] = x
+        integers[1:] = 7
+        floats[:2] = integers[1:]
+        return integers[0] + bytes_[1]
+
+    for x in (3, 3.75, True, np.uint64(2**63 + 1)):
+        arrays = np.zeros(3, np.int64), np.zeros(3, np.uint8), np.zeros(3)
+        assert put(*arrays, x) == int(np.uint64(x).astype(np.int64)) + int(x) % 256
+        assert [array.tolist() for array in arrays] == [
+            [int(np.uint64(x).astype(np.int64)), 7, 7],
+            [0, int(x) % 256, 0],
+            [7.0, 7.0, float(x)],
+        ]
+
+
+def test_what_a_kernel_borrows_is_freed_once_and_not_before() -> None:
+    make_outer = jit.handle("Outer", ("pair", "more"))
+
+    @alone
+    def borrowing(outer, n):  # type: ignore[no-untyped-def]
+        longest, pair = outer.more, outer.pair
+        for i in range(n):
+            left, part = pair.left, outer.more[i : i + 2]
+            both = (left, part)
+            longest = both[i % 2] if len(both[i % 2]) > len(longest) else longest
+            longest, left = left, longest
+        return longest[0] + left[-1]
+
+    @alone
+    def making(outer, n):  # type: ignore[no-untyped-def]
+        kept = np.zeros(1, np.int64)
+        for i in range(n):
+            kept = np.append(kept, borrowing(outer, 2) + i) if i % 2 else outer.pair.left[1:]
+        return kept, outer.more, outer
+
+    def in_use() -> int:
+        stats = rtsys.get_allocation_stats()
+        return int(stats.mi_alloc - stats.mi_free)
+
+    _nrt_python.memsys_enable_stats()
+    numbers = np.arange(10)
+    before = in_use(), sys.getrefcount(numbers)
+    for n in (1, 2, 5):
+        outer = make_outer(make_pair(numbers[:4], 0), numbers)
+        assert borrowing(outer, n) == borrowing.py_func(outer_of(numbers), n)
+        kept, more, same = making(outer, n)
+        del outer
+        assert more.tolist() == numbers.tolist()
+        appended = [borrowing.py_func(outer_of(numbers), 2) + 1] if n == 2 else []
+        assert kept.tolist() == [*numbers[1:4].tolist(), *appended]
+        assert borrowing(same, n) == borrowing.py_func(outer_of(numbers), n)
+        del kept, more, same
+    assert (in_use(), sys.getrefcount(numbers)) == before
+
+
+def outer_of(numbers: Any) -> Any:
+    return SimpleNamespace(pair=SimpleNamespace(left=numbers[:4], right=0), more=numbers)
+
+
 def test_kernels_run_without_the_lock_of_the_interpreter() -> None:
     @alone
     def work(n):  # type: ignore[no-untyped-def]
@@ -104,14 +196,17 @@ def test_numba_of_others_is_as_it_was() -> None:
     def numbers(n):  # type: ignore[no-untyped-def]
         return np.cumsum(np.sort(np.zeros(n) + n)).sum()
 
-    methods = numba.types.BaseFunction.get_call_type, native.postproc.PostProcessor.run
+    def theirs() -> list[Any]:
+        return [getattr(owner, name) for owner, name, _, _ in native._OURS]
+
+    methods = theirs()
     before = numba.njit(numbers)(3)
     own = alone(numbers)
     assert own(3) == before
     context = native.cpu_target.target_context
     assert "get_executable" not in vars(context)
     assert "_library_class" not in vars(context.codegen())
-    assert methods == (numba.types.BaseFunction.get_call_type, native.postproc.PostProcessor.run)
+    assert methods == theirs()
     # What they share with a kernel, such as np.sort for this type, was compiled by it without machine code.
     assert numba.njit(lambda n: numbers_of(n))(3.0) == 3.0
     assert numba.njit(numbers)(4) == 40.0
