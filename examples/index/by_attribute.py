@@ -18,10 +18,10 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.index.access import access_predicates, leading
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.row_encoder import checks_of, rows_in_order
-from eligo.index.dynamic.slow_path import make_string_handle
-from eligo.index.dynamic.verify import verify_rows
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.row_encoder import checks_of, rows_in_order
+from eligo.index.rows.slow_path import make_string_handle
+from eligo.index.rows.verify import verify_rows
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 
@@ -67,18 +67,18 @@ make_scratch = handle("ByAttributeScratchHandle", ("starts", "ends", "found", "c
 
 
 @inline
-def search_event(index, e, event, sight, scratch, start):
+def search_event(index, e, event, event_view, scratch, start):
     """Writes the conjunctions that an event satisfies into `found` from `start` on. Returns where they end."""
     starts, ends, offsets, count = scratch.starts, scratch.ends, index.offsets, 0
     attributes = len(offsets) - 2
-    for i in range(see_keys(e, event, sight, attributes) + 1):
-        a = sight.present[i] if i < sight.count[0] else attributes
+    for i in range(view_event(e, event, event_view, attributes) + 1):
+        a = event_view.present[i] if i < event_view.count[0] else attributes
         if offsets[a] < offsets[a + 1]:
             starts[count], ends[count] = offsets[a], offsets[a + 1]
             count += 1
-    single = sight.count[1] == 0
+    single = event_view.count[1] == 0
     return verify_rows(
-        index.words, starts, ends, count, single, sight, e, index.strings, scratch.found, start, scratch.counters
+        index.words, starts, ends, count, single, event_view, e, index.strings, scratch.found, start, scratch.counters
     )
 
 

@@ -55,7 +55,7 @@ SETUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("index.ps_tree.hash", (("pst-hash", "interval"),)),
     ("index.ps_tree.pst_hash", (("pst-hash", "interval"),)),
     ("index.ps_tree", (("pst-hash", "interval"), ("pst-bloom", "interval"))),
-    ("index.dynamic", (("be-tree", "interval"), ("be-tree-batch", "shared"))),
+    ("index.rows", (("be-tree", "interval"), ("be-tree-batch", "shared"))),
     ("eligo_lab.rivals.counting", (("counting", "interval"),)),
     ("eligo_lab.rivals.postings", (("counting", "interval"), ("k-index", "interval"))),
     ("eligo_lab.rivals.k_index", (("k-index", "interval"),)),

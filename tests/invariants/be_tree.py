@@ -30,9 +30,9 @@ from eligo.index.be_tree.nodes import (
     Pools,
 )
 from eligo.index.be_tree.rank import directory_key, interval_of
-from eligo.index.dynamic.allocator import FREE, USED
-from eligo.index.dynamic.line import ANY
-from eligo.index.dynamic.packed_predicate import check_words, first_check, row_words, words_in_use
+from eligo.index.rows.allocator import FREE, USED
+from eligo.index.rows.line import ANY
+from eligo.index.rows.packed_predicate import check_words, first_check, row_words, words_in_use
 from eligo.jit import kernel
 
 

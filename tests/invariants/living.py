@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import FIRST, USED, heap_class, heap_words
-from eligo.index.dynamic.allocator import FREE as FREE_WORDS
+from eligo.index.rows.allocator import FIRST, USED, heap_class, heap_words
+from eligo.index.rows.allocator import FREE as FREE_WORDS
 from eligo.segments.living.counts import CheckCounts
 from eligo.segments.living.pools import (
     CONJUNCTIONS,

@@ -7,8 +7,6 @@ from collections import Counter
 import numpy as np
 
 from eligo.compile.compiled import I64
-from eligo.index.dynamic.allocator import FREE, USED, heap_class, heap_words
-from eligo.index.dynamic.packed_predicate import row_words
 from eligo.index.ps_tree.base import PsIndex
 from eligo.index.ps_tree.bloom_insert import NO_LINE
 from eligo.index.ps_tree.cover import borders_at, check_on, cover
@@ -32,6 +30,8 @@ from eligo.index.ps_tree.postings import ROWS as ROWS_IN
 from eligo.index.ps_tree.postings import directory_of
 from eligo.index.ps_tree.signatures import bits_of_rule, spread
 from eligo.index.ps_tree.spaces import LAYER
+from eligo.index.rows.allocator import FREE, USED, heap_class, heap_words
+from eligo.index.rows.packed_predicate import row_words
 from eligo.jit import kernel
 
 _LAST = 2**64 - 1

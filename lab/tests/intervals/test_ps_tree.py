@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from eligo.compile.compiled import I64
 from eligo.errors import DuplicateRuleError, EventError, LimitError, RuleTypeError, UnknownRuleError
-from eligo.index.dynamic.allocator import FREE, USED
+from eligo.index.rows.allocator import FREE, USED
 from eligo.language.reference import Moment, operand_edges, samples
 from eligo.language.reference import matches as holds
 from eligo.language.tree import Predicate, Value
@@ -232,7 +232,7 @@ def test_where_no_address_space_is_lent(monkeypatch: pytest.MonkeyPatch) -> None
     def refused(*arguments: object, **more: object) -> None:
         raise OSError("no memory")
 
-    monkeypatch.setattr("eligo.index.dynamic.growable.mmap.mmap", refused)
+    monkeypatch.setattr("eligo.index.rows.growable.mmap.mmap", refused)
     rng = np.random.default_rng(7)
     low = rng.integers(0, 10**12, 2_000)
     intervals = Intervals(low, low + rng.integers(0, 10**10, 2_000))

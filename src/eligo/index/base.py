@@ -21,23 +21,23 @@ import numpy as np
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
-from eligo.index.dynamic.event_view import no_key_sight
-from eligo.index.dynamic.row_encoder import text_attributes_of
+from eligo.index.rows.event_view import no_event_view
+from eligo.index.rows.row_encoder import text_attributes_of
 from eligo.jit import entry, named_kernel
 from eligo.options import Option
 
-_FEW_ATTRIBUTES, _FEW_ENTRIES = 1024, 64  # for which all searches of a thread share one sight
+_FEW_ATTRIBUTES, _FEW_ENTRIES = 1024, 64  # for which all searches of a thread share one view
 _shared = threading.local()
 
 
 class Scratch:
     """Private memory of one search at a time. `counters`: candidates looked at, and predicates evaluated.
 
-    The sight, an event in coordinates (dynamic/event_view.py), is large however small the index is, so a thread has one
+    The view of an event (rows/event_view.py) is large however small the index is, so a thread has one
     for all small indexes.
     """
 
-    sight: object
+    event_view: object
     handle: Any  # what else a search writes to
 
     def __init__(self, conjunctions: int) -> None:
@@ -48,7 +48,7 @@ class Scratch:
         self.enter: Any = None  # the machine code of searches with this scratch, of events whose handle is of
         self.event_type: Any = None  # this type
         self.most: Any = None  # conjunctions that it may find for an event
-        self.attributes = self.entries = -1  # for which there is room in the sight
+        self.attributes = self.entries = -1  # for which there is room in the view
         self._own = False
 
     def bind(self, kernel: Any, args: tuple[Any, ...]) -> Any:
@@ -58,7 +58,7 @@ class Scratch:
         self.event_type = args[1]._type
         return self.enter
 
-    def fit_sight(self, attributes: int, entries: int) -> bool:
+    def fit_event_view(self, attributes: int, entries: int) -> bool:
         """Makes room for events with numbers of attributes below `attributes` and so many entries. Returns whether
         there was less before.
         """
@@ -67,18 +67,18 @@ class Scratch:
             attributes, entries = max(self.attributes, attributes), max(self.entries, 2 * entries, 16)
             own = attributes > _FEW_ATTRIBUTES or entries > _FEW_ENTRIES
             if own:
-                self.sight = no_key_sight(attributes, entries)
+                self.event_view = no_event_view(attributes, entries)
             self._own = own  # in this order: Ctrl-C may come between any two steps
             self.attributes, self.entries = attributes, entries
         if not self.shares():
-            self.sight = _shared.sight = no_key_sight(_FEW_ATTRIBUTES, _FEW_ENTRIES)
+            self.event_view = _shared.event_view = no_event_view(_FEW_ATTRIBUTES, _FEW_ENTRIES)
         return fresh
 
     def shares(self) -> bool:
-        """Takes the sight that this thread has, or an own one. Returns False if there is none yet."""
+        """Takes the view that this thread has, or an own one. Returns False if there is none yet."""
         if not self._own:
             try:
-                self.sight = _shared.sight
+                self.event_view = _shared.event_view
             except AttributeError:
                 return False
         return True
@@ -91,7 +91,7 @@ class Index(ABC):
     summary: ClassVar[str]
     updates: ClassVar[Literal["rebuild", "native"]] = "rebuild"
     # The kernel that `search_batch` calls: what `searching` made. Indexes that change in place have a `search_batch` of
-    # their own (dynamic/pooled_index.py) and need none.
+    # their own (rows/pooled_index.py) and need none.
     search_events: ClassVar[Any]
     handle: Any  # its first argument
     options: ClassVar[Mapping[str, Option]] = {}
@@ -144,7 +144,7 @@ class Index(ABC):
         given = events.handle
         s = scratch
         if given._type is s.event_type and s.entries >= events.widest and s.shares():
-            s.enter(self.handle, given, event, event + 1, s.sight, s.handle, s.offsets, s.most)
+            s.enter(self.handle, given, event, event + 1, s.event_view, s.handle, s.offsets, s.most)
         else:
             self.search_batch(events, event, event + 1, scratch, scratch.offsets)
         return scratch.places[1]  # type: ignore[no-any-return]
@@ -155,8 +155,8 @@ class Index(ABC):
         Conjunctions of event first + i lie in found[offsets[i]:offsets[i+1]].
         """
         given = events.handle
-        scratch.fit_sight(self.conjunctions.attributes, events.widest)
-        args = self.handle, given, first, stop, scratch.sight, scratch.handle, offsets, len(self.conjunctions)
+        scratch.fit_event_view(self.conjunctions.attributes, events.widest)
+        args = self.handle, given, first, stop, scratch.event_view, scratch.handle, offsets, len(self.conjunctions)
         known = given._type is scratch.event_type
         return (scratch.enter if known else scratch.bind(self.search_events, args))(*args)  # type: ignore[no-any-return]
 
@@ -190,16 +190,16 @@ class ArrayIndex(Index):
 def searching(one: Any) -> Any:
     """Returns the kernel that searches for many events, given one that searches for one.
 
-    one(index, e, event, sight, scratch, start) writes the conjunctions that the event satisfies into scratch.found,
-    from `start` on, and returns where they end. The sight is that of the event before (`see_keys` changes it).
+    one(index, e, event, event_view, scratch, start) writes the conjunctions that it satisfies into scratch.found,
+    from `start` on, and returns where they end. At first the view is that of the event before (`view_event`).
     """
 
-    def search_events(index, e, first, stop, sight, scratch, offsets, most):
+    def search_events(index, e, first, stop, event_view, scratch, offsets, most):
         k = 0
         offsets[0] = 0
         event = first
         while event < stop and len(scratch.found) - k >= most:
-            k = one(index, e, event, sight, scratch, k)
+            k = one(index, e, event, event_view, scratch, k)
             event += 1
             offsets[event - first] = k
         return event

@@ -1,6 +1,6 @@
 """The protocol of an index that changes: conjunctions come and go one by one, and nothing is built anew.
 
-Such an index knows conjunctions as rows (`dynamic/packed_predicate.py`): words that are whole in themselves, with the
+Such an index knows conjunctions as rows (`rows/packed_predicate.py`): words that are whole in themselves, with the
 number of the conjunction in the upper half of the first one. Numbers are given by whoever inserts, small and used
 again once deleted, because a search gives them back and what belongs to them lies in arrays.
 

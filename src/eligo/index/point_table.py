@@ -16,8 +16,8 @@ from eligo.compile import codes
 from eligo.compile.compiled import I64, grown, mixed
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import ordered_float
-from eligo.index.dynamic.line import NUMBER, STRING, low_at
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.line import NUMBER, STRING, low_at
+from eligo.index.rows.packed_predicate import (
     AMONG,
     ASK,
     INSIDE,
@@ -27,7 +27,7 @@ from eligo.index.dynamic.packed_predicate import (
     mask_step,
     shape_of,
 )
-from eligo.index.dynamic.slow_path import pair_at, pairs_of
+from eligo.index.rows.slow_path import pair_at, pairs_of
 from eligo.jit import bits_of, inline, kernel
 
 NO_POINT = -1

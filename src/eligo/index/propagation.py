@@ -3,7 +3,7 @@
     conjunction  →  access predicate, its least likely one  →  cluster, a stretch of rows
 
     cluster c      cluster[c] … cluster[c+1]: where its rows begin in `words`, and how many rows are before it
-                   (dynamic/packed_predicate.py). By their access predicate there are first the clusters of
+                   (rows/packed_predicate.py). By their access predicate there are first the clusters of
     one value      cluster i is that of point i (point_table.py)
     few values     clusters lists[list_start[i]] … [list_start[i+1]] are those that hold for point i
     any other      others[other_start[a]] … are rows of one check each, numbered by cluster; but of
@@ -22,14 +22,14 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.index.access import access_predicates, leading
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.dynamic.content import number_rows
-from eligo.index.dynamic.event_view import FAILS, VARIOUS, see_keys
-from eligo.index.dynamic.line import STRING
-from eligo.index.dynamic.packed_predicate import ASK, DISTANCES, PLACE, PLACES, is_plain_check, shape_of
-from eligo.index.dynamic.row_encoder import checks_of, rows_in_order
-from eligo.index.dynamic.slow_path import ask_check, make_string_handle, string_allowed
-from eligo.index.dynamic.verify import verify_rows
 from eligo.index.point_table import NO_POINT, fill_slots, find_point, first_point, points_of
+from eligo.index.rows.content import number_rows
+from eligo.index.rows.event_view import FAILS, VARIOUS, view_event
+from eligo.index.rows.line import STRING
+from eligo.index.rows.packed_predicate import ASK, DISTANCES, PLACE, PLACES, is_plain_check, shape_of
+from eligo.index.rows.row_encoder import checks_of, rows_in_order
+from eligo.index.rows.slow_path import ask_check, make_string_handle, string_allowed
+from eligo.index.rows.verify import verify_rows
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 
@@ -152,7 +152,7 @@ make_propagation_scratch = handle(
 
 
 @inline
-def meet_clusters(index, e, sight, n, w):
+def meet_clusters(index, e, event_view, n, w):
     """Writes the clusters whose access predicate an event satisfies, if they have rows, into w.clusters. Returns how
     many there are. `n` is the number of the event's attributes.
     """
@@ -160,7 +160,7 @@ def meet_clusters(index, e, sight, n, w):
         index.slots, index.point_start, index.cluster, index.list_start, index.lists,
     )  # fmt: skip
     plain_start, plain, other_start = index.plain_start, index.plain, index.other_start
-    kinds, at, places, present = sight.kind, sight.at, sight.place, sight.present
+    kinds, at, places, present = event_view.kind, event_view.at, event_view.place, event_view.present
     clusters, visited, starts, ends = w.clusters, w.visited, w.starts, w.ends
     last = np.int64(len(cluster) - 2)
     first_plain = last - len(plain)
@@ -171,8 +171,8 @@ def meet_clusters(index, e, sight, n, w):
             starts[m], ends[m] = other_start[a], other_start[a + 1]
             m += 1
     if m:
-        single = sight.count[1] == 0
-        m = verify_rows(index.others, starts, ends, m, single, sight, e, index.strings, clusters, 0, w.counters)
+        single = event_view.count[1] == 0
+        m = verify_rows(index.others, starts, ends, m, single, event_view, e, index.strings, clusters, 0, w.counters)
     w.serial[0] += 1
     serial = w.serial[0]
     for i in range(n):
@@ -195,15 +195,15 @@ def meet_clusters(index, e, sight, n, w):
             continue
         for p in range(plain_start[a], plain_start[a + 1]):
             clusters[m] = first_plain + p
-            m += ask_check(plain, p, sight, e, index.strings) != FAILS
+            m += ask_check(plain, p, event_view, e, index.strings) != FAILS
         # A list of values may hold for several of the event's, and so may what is found by coordinates.
-        for j in range(sight.first[a], sight.stop[a]):
-            here, stop = np.int64(a) << 3 | np.int64(sight.entry_kind[j]), point_start[a + 1]
-            c = first_point(index.place, index.value, point_start[a], stop, here, sight.low[j])
-            while c < stop and index.place[c] == here and index.value[c] <= sight.high[j]:
+        for j in range(event_view.first[a], event_view.stop[a]):
+            here, stop = np.int64(a) << 3 | np.int64(event_view.entry_kind[j]), point_start[a + 1]
+            c = first_point(index.place, index.value, point_start[a], stop, here, event_view.low[j])
+            while c < stop and index.place[c] == here and index.value[c] <= event_view.high[j]:
                 # A range of strings has no coordinates.
-                any_string = here & 7 == STRING and sight.source[j] < 0
-                if any_string and not string_allowed(index.value[c], sight.source[j], e, index.strings):
+                any_string = here & 7 == STRING and event_view.source[j] < 0
+                if any_string and not string_allowed(index.value[c], event_view.source[j], e, index.strings):
                     c += 1
                     continue
                 if visited[c] != serial:
@@ -221,19 +221,21 @@ def meet_clusters(index, e, sight, n, w):
 
 
 @inline
-def propagate_event(index, e, event, sight, scratch, start):
+def propagate_event(index, e, event, event_view, scratch, start):
     """Writes the conjunctions that an event satisfies into `found` from `start` on. Returns where they end."""
     cluster, clusters, starts, ends, counters = (
         index.cluster, scratch.clusters, scratch.starts, scratch.ends, scratch.counters,
     )  # fmt: skip
-    n = see_keys(e, event, sight, len(index.point_start) - 1)
-    m = meet_clusters(index, e, sight, n, scratch)
+    n = view_event(e, event, event_view, len(index.point_start) - 1)
+    m = meet_clusters(index, e, event_view, n, scratch)
     for i in range(m):
         c = np.uint64(clusters[i])
         starts[i], ends[i] = cluster[c, 0], cluster[c + np.uint64(1), 0]
         counters[0] += cluster[c + np.uint64(1), 1] - cluster[c, 1]
-    single = sight.count[1] == 0
-    return verify_rows(index.words, starts, ends, m, single, sight, e, index.strings, scratch.found, start, counters)
+    single = event_view.count[1] == 0
+    return verify_rows(
+        index.words, starts, ends, m, single, event_view, e, index.strings, scratch.found, start, counters
+    )
 
 
 Propagation.search_events = staticmethod(searching(propagate_event))

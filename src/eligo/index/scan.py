@@ -67,7 +67,7 @@ make_scan_scratch = handle("ScanScratchHandle", ["truth", "found", "counters"])
 
 
 @inline
-def scan_event(index, e, event, sight, scratch, start):
+def scan_event(index, e, event, event_view, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     n = locate(index.spaces, e, event)
     update_truth(index.predicates, e, n, scratch.truth)

@@ -1,6 +1,6 @@
 """The live segment: rules that were added one by one and are not sealed yet. It is searched by looking at all of them.
 
-    words               rows of conjunctions (index/dynamic/packed_predicate.py), one after the other
+    words               rows of conjunctions (index/rows/packed_predicate.py), one after the other
     tree, tree_offsets  the tree of each rule, as `Compiled` has it
     ids, texts, …       Python lists, an item a rule
 
@@ -26,13 +26,13 @@ from eligo.compile.encode import Encode, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.forking import cached_property
-from eligo.index.dynamic.content import text_checks
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.growable import with_room
-from eligo.index.dynamic.packed_predicate import BEHIND, attribute_of, check_words, first_check, flags_of, row_words
-from eligo.index.dynamic.pooled_index import PooledScratch
-from eligo.index.dynamic.slow_path import make_string_handle
-from eligo.index.dynamic.verify import verify_rows
+from eligo.index.rows.content import text_checks
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.growable import with_room
+from eligo.index.rows.packed_predicate import BEHIND, attribute_of, check_words, first_check, flags_of, row_words
+from eligo.index.rows.pooled_index import PooledScratch
+from eligo.index.rows.slow_path import make_string_handle
+from eligo.index.rows.verify import verify_rows
 from eligo.jit import handle, inline, kernel
 from eligo.language.tree import Node
 from eligo.rule import Rule, RuleId
@@ -176,7 +176,7 @@ class LivePart(MaskedSegment):
         call = reader.call
         if call is None or call.state is not self._state:
             call = self._call(reader, given, scratch, allowed)
-        ended = -1 if call is None else call.enter(call.handle, given, scratch.sight, scratch.handle, allowed)
+        ended = -1 if call is None else call.enter(call.handle, given, scratch.event_view, scratch.handle, allowed)
         rows: I32 = scratch.matched[:ended].copy() if ended > 0 else NO_ROWS
         self._scratches.append(scratch)
         if ended < 0:
@@ -195,7 +195,7 @@ class LivePart(MaskedSegment):
 
         _loaded = True
         one = match_dict if isinstance(given, int) else match_text
-        given = given, scratch.sight, scratch.handle, allowed
+        given = given, scratch.event_view, scratch.handle, allowed
         reader.call = LiveCall(one, reader.handle, self._handle, self._state, given)
         return reader.call
 
@@ -218,7 +218,7 @@ class LivePart(MaskedSegment):
 
     def _search(self, events: EventBuffer, first: int, stop: int, scratch: LiveScratch, allowed: U8, ends: I64) -> int:
         given = events.handle
-        args = self._handle, given, first, stop, self._state, scratch.sight, scratch.handle, allowed, ends
+        args = self._handle, given, first, stop, self._state, scratch.event_view, scratch.handle, allowed, ends
         known = given._type is scratch.event_type and self._handle._type is scratch.live_type
         if not known:
             scratch.bind(search_live, args)
@@ -331,7 +331,7 @@ class LiveTable:
 
 
 @kernel
-def search_live(live, e, first, stop, state, sight, scratch, allowed, ends):
+def search_live(live, e, first, stop, state, event_view, scratch, allowed, ends):
     """Writes the rules that events first, first + 1, … match into scratch.matched, as far as there is room: those of
     event first + i are matched[ends[i]:ends[i+1]]. Returns the first event not done.
     """
@@ -339,22 +339,32 @@ def search_live(live, e, first, stop, state, sight, scratch, allowed, ends):
     k, event = 0, first
     ends[0] = 0
     while event < stop and len(matched) - k >= rules:
-        k = scan_live(live, state, e, event, sight, scratch, allowed, k)
+        k = scan_live(live, state, e, event, event_view, scratch, allowed, k)
         event += 1
         ends[event - first] = k
     return event
 
 
 @inline
-def scan_live(live, state, e, event, sight, scratch, allowed, k):
+def scan_live(live, state, e, event, event_view, scratch, allowed, k):
     """Writes the rules that one event matches into scratch.matched from k on. Returns where they end."""
     truth, found, matched, tree, offsets = scratch.truth, scratch.found, scratch.matched, live.tree, live.tree_offsets
-    see_keys(e, event, sight, state[0])
+    view_event(e, event, event_view, state[0])
     scratch.starts[0], scratch.ends[0] = 0, state[4]
     count = 1 if state[4] > 0 else 0
-    one_value = sight.count[1] == 0
+    one_value = event_view.count[1] == 0
     n = verify_rows(
-        live.words, scratch.starts, scratch.ends, count, one_value, sight, e, live.strings, found, 0, scratch.counters
+        live.words,
+        scratch.starts,
+        scratch.ends,
+        count,
+        one_value,
+        event_view,
+        e,
+        live.strings,
+        found,
+        0,
+        scratch.counters,
     )
     scratch.counters[0] += state[1]
     for i in range(n):

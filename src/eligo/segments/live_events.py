@@ -28,20 +28,20 @@ class LiveCall:
 
 
 @kernel
-def match_text(call, text, sight, scratch, allowed):
+def match_text(call, text, event_view, scratch, allowed):
     """Writes the rules that an event matches, given as JSON, into scratch.matched. Returns how many, or a negative
     number if the event is to be read and searched in steps.
     """
     r = call.reader
     r.begin[0], r.end[0] = 0, len(text)
     ended, _, n, _, _ = read_events(r, text, r.begin, r.end, 0, 0, 0, 0)
-    if ended != DONE or 4 * n > len(sight.low):
+    if ended != DONE or 4 * n > len(event_view.low):
         return -1
-    return scan_live(call.live, call.state, r.events, 0, sight, scratch, allowed, 0)
+    return scan_live(call.live, call.state, r.events, 0, event_view, scratch, allowed, 0)
 
 
 @holding
-def match_dict(call, event, sight, scratch, allowed):
+def match_dict(call, event, event_view, scratch, allowed):
     """Does the same for a dict, given by its address. A negative result says what is left to be done to read it."""
     w = call.reader
     n = read_dict(w, event)
@@ -51,6 +51,6 @@ def match_dict(call, event, sight, scratch, allowed):
         w.ends[ENTRIES], w.ends[TEXTS], w.ends[TEXT_BYTES], w.ends[ODD_VALUES] = n, 0, 0, 0
     if n < 0:
         return n
-    if 4 * n > len(sight.low):
+    if 4 * n > len(event_view.low):
         return MORE
-    return scan_live(call.live, call.state, w.reader.events, 0, sight, scratch, allowed, 0)
+    return scan_live(call.live, call.state, w.reader.events, 0, event_view, scratch, allowed, 0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import I32, I64
-from eligo.index.dynamic.row_encoder import make_rows
+from eligo.index.rows.row_encoder import make_rows
 from eligo.jit import kernel
 from eligo.language.tree import Node
 
@@ -18,7 +18,7 @@ _REMEMBERED = 1 << 15  # predicates that are kept; with more, all are forgotten
 
 
 class RowBuilder(Builder):
-    """Builds rows (index/dynamic/packed_predicate.py) beside the arrays that every builder makes."""
+    """Builds rows (index/rows/packed_predicate.py) beside the arrays that every builder makes."""
 
     @property
     def multi(self) -> frozenset[str]:

@@ -15,8 +15,8 @@ from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.index.be_tree.nodes import CLUSTERS, MAX_CAP, REINSERTED, ROWS, Pools
 from eligo.index.be_tree.tree import BeTree, BeTreeBatch
-from eligo.index.dynamic.allocator import FREE, USED
-from eligo.index.dynamic.row_encoder import rows_of
+from eligo.index.rows.allocator import FREE, USED
+from eligo.index.rows.row_encoder import rows_of
 from eligo.index.scan import Scan
 from eligo.language import parse
 from eligo.language.normalize import normalize
@@ -182,7 +182,7 @@ def test_pools_that_have_to_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> object:
         raise OSError("no memory")
 
-    monkeypatch.setattr("eligo.index.dynamic.growable.mmap.mmap", refused)
+    monkeypatch.setattr("eligo.index.rows.growable.mmap.mmap", refused)
     conjunctions, encoder = compiled(texts(1500, seed=6))
     tree = Changing(conjunctions, max_cap=3, min_size=2)
     for conjunction in range(len(conjunctions)):

@@ -13,7 +13,7 @@ from eligo.compile.strings import Strings
 from eligo.index.be_tree.draw import Part, drawn, measure, top, values_of
 from eligo.index.be_tree.nodes import CLUSTERS, DEAD, LEAF, PARTITIONS, ROWS, SHAPE
 from eligo.index.be_tree.tree import BeTree
-from eligo.index.dynamic.line import BOOLEAN, NUMBER, STRING, TIME
+from eligo.index.rows.line import BOOLEAN, NUMBER, STRING, TIME
 from eligo.index.scan import Scan
 from eligo.language.values import microseconds
 from eligo.matcher import Matcher

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eligo.index.dynamic.allocator import FREE, USED
 from eligo.index.ps_tree.borders import add_border, drop_border, fill, paint, tidy_border
 from eligo.index.ps_tree.nodes import LAST, LOW, build_tree, free_tree, locate, stretch
 from eligo.index.ps_tree.pools import Pools
@@ -32,6 +31,7 @@ from eligo.index.ps_tree.spaces import (
     space_at,
 )
 from eligo.index.ps_tree.string_trie import DEEPEST, cut_text, locate_text, slice_at
+from eligo.index.rows.allocator import FREE, USED
 from eligo_lab.intervals.locate import located
 
 patient = settings(deadline=None)

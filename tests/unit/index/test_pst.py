@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import eligo
-from eligo.index.dynamic.allocator import USED
 from eligo.index.ps_tree.base import PsIndex
 from eligo.index.ps_tree.pools import BY_DEPTH, COPIES, KEYS, MOVED, ROWS, Pools
+from eligo.index.rows.allocator import USED
 from eligo.language import parse
 from eligo.language.reference import matches, multi_valued
 from eligo.prove.draw import THEMES

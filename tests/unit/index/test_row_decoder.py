@@ -12,8 +12,8 @@ from eligo.compile.attributes import Attributes
 from eligo.compile.builder import Builder
 from eligo.compile.compiled import Compiled, unique
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.row_decoder import predicates_of
-from eligo.index.dynamic.row_encoder import rows_of
+from eligo.index.rows.row_decoder import predicates_of
+from eligo.index.rows.row_encoder import rows_of
 from eligo.language import parse
 from eligo.language.normalize import normalize
 from eligo.prove.draw import THEMES, Drawer

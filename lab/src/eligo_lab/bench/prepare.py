@@ -25,7 +25,7 @@ from eligo.compile.conjunctions import Conjunctions, build_conjunctions
 from eligo.compile.encode import PATTERN, SEVERAL, TEXT, Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings, slots_for
-from eligo.index.dynamic.row_encoder import text_attributes_of
+from eligo.index.rows.row_encoder import text_attributes_of
 from eligo.language import parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import multi_valued

@@ -28,9 +28,9 @@ from eligo.compile.conjunctions import build_conjunctions
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.row_encoder import rows_of
 from eligo.index.native import NativeIndex
 from eligo.index.registry import INDEXES
+from eligo.index.rows.row_encoder import rows_of
 from eligo.index.scan import Scan
 from eligo.options import own
 from eligo.segments.encoding import encoded_slices

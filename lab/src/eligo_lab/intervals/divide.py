@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
-from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.borders import fill
 from eligo.index.ps_tree.spaces import end_of, space_at
+from eligo.index.rows.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.rows.int_pair import lower, pair, upper
 from eligo.jit import kernel
 from eligo_lab.intervals.locate import position
 from eligo_lab.intervals.windows import (

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.int_pair import lower, upper
 from eligo.index.ps_tree.borders import add_border, drop_border, fill
 from eligo.index.ps_tree.nodes import (
     LAST,
 )
 from eligo.index.ps_tree.spaces import end_of, space_at
+from eligo.index.rows.int_pair import lower, upper
 from eligo.jit import kernel
 from eligo_lab.intervals.divide import redivide
 from eligo_lab.intervals.locate import position

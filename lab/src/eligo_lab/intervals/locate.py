@@ -16,8 +16,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from eligo.index.dynamic.growable import prefetch
 from eligo.index.ps_tree.nodes import BUCKET, is_bucket, locate
+from eligo.index.rows.growable import prefetch
 from eligo.jit import inline, kernel
 
 TOGETHER = 32  # points

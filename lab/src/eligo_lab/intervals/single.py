@@ -18,14 +18,14 @@ import numpy as np
 
 from eligo.compile.compiled import I32, I64
 from eligo.errors import DuplicateRuleError, LimitError, UnknownRuleError
-from eligo.index.dynamic.allocator import FREE, USED, no_blocks
-from eligo.index.dynamic.growable import prefetch, with_room, zeros
-from eligo.index.dynamic.int_pair import lower, upper
 from eligo.index.ps_tree.nodes import (
     LAST,
     build_tree,
 )
 from eligo.index.ps_tree.pools import Pools
+from eligo.index.rows.allocator import FREE, USED, no_blocks
+from eligo.index.rows.growable import prefetch, with_room, zeros
+from eligo.index.rows.int_pair import lower, upper
 from eligo.jit import kernel
 from eligo_lab.intervals.divide import divide, fill_lists, list_sizes, make_windows
 from eligo_lab.intervals.heap import ends

@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
-from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.spaces import space_at
+from eligo.index.rows.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.rows.int_pair import lower, pair, upper
 from eligo.jit import handle, inline, kernel
 
 SMALL = 16  # numbers that a window has, at least; bounds in it that are always few enough

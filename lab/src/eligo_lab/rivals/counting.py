@@ -26,11 +26,11 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.packed_predicate import BEHIND
-from eligo.index.dynamic.row_encoder import checks_of, rows_in_order
-from eligo.index.dynamic.slow_path import make_string_handle
-from eligo.index.dynamic.verify import verify_rows
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.packed_predicate import BEHIND
+from eligo.index.rows.row_encoder import checks_of, rows_in_order
+from eligo.index.rows.slow_path import make_string_handle
+from eligo.index.rows.verify import verify_rows
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings
@@ -155,16 +155,16 @@ make_counting_scratch = handle(
 
 
 @inline
-def count_event(index, e, event, sight, scratch, start):
+def count_event(index, e, event, event_view, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     p, located, found, counters = index.predicates, scratch.located, scratch.found, scratch.counters
     n = group_entries(e, locate(index.spaces, e, event), located)
-    see_keys(e, event, sight, len(index.space_base) - 1)
+    view_event(e, event, event_view, len(index.space_base) - 1)
     present, first, stop, flags = located.present, located.first, located.stop, p.flags
     attribute_offsets, at_low, at_high = p.attribute_offsets, e.at_low, e.at_high
     tests, test_offsets, strings = index.tests, index.test_offsets, index.strings
     starts, ends, failed, held = scratch.starts, scratch.ends, scratch.failed, scratch.held
-    single = sight.count[1] == 0
+    single = event_view.count[1] == 0
     space_base, posting_offsets, posting = index.space_base, index.posting_offsets, index.posting
     wide_offsets, wide = index.wide_offsets, index.wide
     counting_offsets, counting, left = index.counting_offsets, index.counting, scratch.left
@@ -180,7 +180,7 @@ def count_event(index, e, event, sight, scratch, start):
                     starts[m], ends[m] = test_offsets[wide[w]], test_offsets[wide[w] + 1]
                     failed[m] = wide[w]
                     m += 1
-        h = verify_rows(tests, starts, ends, m, single, sight, e, strings, held, 0, counters)
+        h = verify_rows(tests, starts, ends, m, single, event_view, e, strings, held, 0, counters)
         x = 0
         for i in range(m):
             q = failed[i]
@@ -216,7 +216,7 @@ def count_event(index, e, event, sight, scratch, start):
             else:
                 starts[m], ends[m] = test_offsets[q], test_offsets[q + 1]
                 m += 1
-    for i in range(verify_rows(tests, starts, ends, m, single, sight, e, strings, held, 0, counters)):
+    for i in range(verify_rows(tests, starts, ends, m, single, event_view, e, strings, held, 0, counters)):
         q = held[i]
         touched += counting_offsets[q + 1] - counting_offsets[q]
         for j in range(counting_offsets[q], counting_offsets[q + 1]):
@@ -234,7 +234,7 @@ def count_event(index, e, event, sight, scratch, start):
     words = index.words
     starts[0], ends[0] = 0, len(words) - BEHIND
     count = np.int64(ends[0] > 0)
-    return verify_rows(words, starts, ends, count, single, sight, e, strings, found, k, counters)
+    return verify_rows(words, starts, ends, count, single, event_view, e, strings, found, k, counters)
 
 
 Counting.search_events = staticmethod(searching(count_event))

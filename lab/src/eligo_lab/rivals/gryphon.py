@@ -30,10 +30,10 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.row_encoder import checks_of
-from eligo.index.dynamic.slow_path import make_string_handle
-from eligo.index.dynamic.verify import verify_rows, verify_stretches
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.row_encoder import checks_of
+from eligo.index.rows.slow_path import make_string_handle
+from eligo.index.rows.verify import verify_rows, verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 from eligo.options import Option
@@ -128,12 +128,12 @@ make_gryphon_scratch = handle(
 
 
 @inline
-def follow_event(index, e, event, sight, scratch, start):
+def follow_event(index, e, event, event_view, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     located, starts, ends, counters = scratch.located, scratch.starts, scratch.ends, scratch.counters
     n = group_entries(e, locate(index.spaces, e, event), located)
-    see_keys(e, event, sight, len(index.space_base) - 1)
-    present, first, stop, single = located.present, located.first, located.stop, sight.count[1] == 0
+    view_event(e, event, event_view, len(index.space_base) - 1)
+    present, first, stop, single = located.present, located.first, located.stop, event_view.count[1] == 0
     at_low, at_high = e.at_low, e.at_high
     space_base, root_equal, root_group, test_of = index.space_base, index.root_equal, index.root_group, index.test_of
     node, group, equal, other = index.node, index.group, index.equal, index.other
@@ -201,7 +201,17 @@ def follow_event(index, e, event, sight, scratch, start):
             else:
                 starts[count], ends[count] = test_offsets[x], test_offsets[end]
                 end = x + verify_rows(
-                    index.tests, starts[count:], ends[count:], 1, single, sight, e, index.strings, edges, 0, counters
+                    index.tests,
+                    starts[count:],
+                    ends[count:],
+                    1,
+                    single,
+                    event_view,
+                    e,
+                    index.strings,
+                    edges,
+                    0,
+                    counters,
                 )
             for i in range(end - x):
                 if generic:
@@ -229,7 +239,7 @@ def follow_event(index, e, event, sight, scratch, start):
         starts[count], ends[count] = index.always_start[0], rows
         count += 1
     return verify_stretches(
-        index.words, word_offsets, starts, ends, count, sight, e, index.strings, scratch.found, start, counters
+        index.words, word_offsets, starts, ends, count, event_view, e, index.strings, scratch.found, start, counters
     )
 
 

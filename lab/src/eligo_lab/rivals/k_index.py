@@ -6,7 +6,7 @@ classes one after another, and one array of lists serves all classes:
 
     number n      conjunction order[n];  class K has the numbers class_start[K] … class_start[K+1]
     slot s        posting[posting_offsets[s] … [s+1]]: entries 2 n + 1 REQUIRED, 2 n FORBIDDEN, ascending
-    number n      a row of `words` (dynamic/packed_predicate.py) with the predicates that are not posted, to be
+    number n      a row of `words` (rows/packed_predicate.py) with the predicates that are not posted, to be
                   verified; and one of `all_words` with all, for events with several values of an attribute
 
 Invariant: an event satisfies the posted predicates of number n of class K if and only if exactly K of its lists have
@@ -23,10 +23,10 @@ from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.row_encoder import checks_of, rows_in_order
-from eligo.index.dynamic.slow_path import make_string_handle
-from eligo.index.dynamic.verify import verify_stretches
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.row_encoder import checks_of, rows_in_order
+from eligo.index.rows.slow_path import make_string_handle
+from eligo.index.rows.verify import verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.postings import LEFT_OUT, REQUIRED, enumerable, item_postings
@@ -213,7 +213,7 @@ def gather_lists(index, e, n, scratch):
 
 
 @inline
-def k_index_event(index, e, event, sight, scratch, start):
+def k_index_event(index, e, event, event_view, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     found, counters, starts, ends = scratch.found, scratch.counters, scratch.starts, scratch.ends
     n = group_entries(e, locate(index.spaces, e, event), scratch.located)
@@ -296,8 +296,8 @@ def k_index_event(index, e, event, sight, scratch, start):
     words, offsets = (index.all_words, index.all_offsets) if several else (index.words, word_offsets)
     if count == 0:
         return k
-    see_keys(e, event, sight, len(index.space_base) - 1)
-    return verify_stretches(words, offsets, starts, ends, count, sight, e, index.strings, found, k, counters)
+    view_event(e, event, event_view, len(index.space_base) - 1)
+    return verify_stretches(words, offsets, starts, ends, count, event_view, e, index.strings, found, k, counters)
 
 
 @inline

@@ -6,7 +6,7 @@
                     least[p] attributes or more.  p is a pivot attribute; attributes + pivot where no predicate can be
                     counted; the last one is for conjunctions without a pivot
     row r           need[r]: how many predicates are counted;  member[r]: the conjunction or, where predicates are left
-                    to verify, -1 - its row of `words` (dynamic/packed_predicate.py)
+                    to verify, -1 - its row of `words` (rows/packed_predicate.py)
     list l          list_key[l] = attribute << SHAPE_BITS | shape, ascending within a partition;
                     extent[4l], extent[4l+1]: where its entries start and stop; extent[4l+2]: its widest interval
     entry i         pair[2i], pair[2i+1]: operand, row within the partition; ascending by operand (op_lists.py)
@@ -28,10 +28,10 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
 from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.row_encoder import checks_of
-from eligo.index.dynamic.slow_path import make_string_handle
-from eligo.index.dynamic.verify import verify_stretches
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.row_encoder import checks_of
+from eligo.index.rows.slow_path import make_string_handle
+from eligo.index.rows.verify import verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 from eligo_lab.rivals.op_lists import (
@@ -148,7 +148,7 @@ make_op_index_scratch = handle(
 
 
 @inline
-def op_match_event(index, e, event, sight, scratch, start):
+def op_match_event(index, e, event, event_view, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     p, located, found, counters = index.predicates, scratch.located, scratch.found, scratch.counters
     n = group_entries(e, locate(index.spaces, e, event), located)
@@ -285,9 +285,9 @@ def op_match_event(index, e, event, sight, scratch, start):
     counters[1] += looked
     if count == 0:
         return k
-    see_keys(e, event, sight, attributes)
+    view_event(e, event, event_view, attributes)
     return verify_stretches(
-        index.words, index.word_offsets, starts, ends, count, sight, e, index.strings, found, k, counters
+        index.words, index.word_offsets, starts, ends, count, event_view, e, index.strings, found, k, counters
     )
 
 

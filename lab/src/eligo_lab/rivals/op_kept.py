@@ -25,9 +25,9 @@ from numba.extending import intrinsic
 from eligo.compile.compiled import grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
-from eligo.index.dynamic.packed_predicate import BEHIND
-from eligo.index.dynamic.row_encoder import checks_of, joined_rows
-from eligo.index.dynamic.slow_path import make_string_handle
+from eligo.index.rows.packed_predicate import BEHIND
+from eligo.index.rows.row_encoder import checks_of, joined_rows
+from eligo.index.rows.slow_path import make_string_handle
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.op_index import OWN, OpIndex, OpIndexScratch
@@ -82,9 +82,9 @@ class KeptSorted:
 
     def search(self, events: EventBuffer, event: int, scratch: OpIndexScratch) -> int:
         """As `Index.search` does."""
-        scratch.fit_sight(self.conjunctions.attributes, events.widest)
+        scratch.fit_event_view(self.conjunctions.attributes, events.widest)
         OpIndex.search_events(
-            self.handle, events.handle, event, event + 1, scratch.sight, scratch.handle, scratch.offsets, 0
+            self.handle, events.handle, event, event + 1, scratch.event_view, scratch.handle, scratch.offsets, 0
         )
         return int(scratch.offsets[1])
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from eligo.compile.compiled import I32, I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
-from eligo.index.dynamic.content import number_rows
-from eligo.index.dynamic.row_encoder import rows_in_order
+from eligo.index.rows.content import number_rows
+from eligo.index.rows.row_encoder import rows_in_order
 from eligo.jit import handle, inline
 
 ROW_ARRAYS, TEST_ARRAYS = ("words", "word_offsets"), ("tests", "test_offsets")

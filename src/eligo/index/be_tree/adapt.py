@@ -51,8 +51,8 @@ from eligo.index.be_tree.nodes import (
 )
 from eligo.index.be_tree.place import best_partition
 from eligo.index.be_tree.rank import directory_key, score_of
-from eligo.index.dynamic.int_pair import lower, upper
-from eligo.index.dynamic.packed_predicate import check_words, first_check, row_words
+from eligo.index.rows.int_pair import lower, upper
+from eligo.index.rows.packed_predicate import check_words, first_check, row_words
 from eligo.jit import inline, kernel
 
 RECYCLING, REINSERTION, EXPLORATION = 1, 2, 4  # bits of POLICIES

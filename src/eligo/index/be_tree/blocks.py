@@ -30,8 +30,8 @@ from eligo.index.be_tree.nodes import (
     UP,
     put_slot,
 )
-from eligo.index.dynamic.allocator import give_block, move_block, take_block
-from eligo.index.dynamic.int_pair import lower, pair, upper
+from eligo.index.rows.allocator import give_block, move_block, take_block
+from eligo.index.rows.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
 

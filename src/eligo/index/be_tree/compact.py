@@ -10,8 +10,8 @@ import numpy as np
 
 from eligo.index.be_tree.blocks import block_room
 from eligo.index.be_tree.nodes import BLOCK, CLUSTERS, DEAD, DIRECTORY, FILL, SHAPE
-from eligo.index.dynamic.allocator import CLASSES, FIRST, FREE, USED, give_block, heap_class, heap_words
-from eligo.index.dynamic.int_pair import lower, pair, upper
+from eligo.index.rows.allocator import CLASSES, FIRST, FREE, USED, give_block, heap_class, heap_words
+from eligo.index.rows.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
 TRIES = 64  # free blocks of a class that are looked at

@@ -33,9 +33,9 @@ from eligo.index.be_tree.nodes import (
 )
 from eligo.index.be_tree.place import add_row
 from eligo.index.be_tree.rank import note_row
-from eligo.index.dynamic.content import copying, mark_row
-from eligo.index.dynamic.int_pair import lower, pair, upper
-from eligo.index.dynamic.packed_predicate import row_words
+from eligo.index.rows.content import copying, mark_row
+from eligo.index.rows.int_pair import lower, pair, upper
+from eligo.index.rows.packed_predicate import row_words
 from eligo.jit import kernel
 
 

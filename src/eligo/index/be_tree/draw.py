@@ -24,8 +24,8 @@ import numpy as np
 from eligo.compile.compiled import I64
 from eligo.compile.strings import Strings
 from eligo.index.be_tree.nodes import ATOMIC, CHILDREN, CLUSTERS, DEAD, DIRECTORY, LEAF, PREFIX, SHAPE, TOP, UP, Pools
-from eligo.index.dynamic.int_pair import lower, upper
-from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TIME
+from eligo.index.rows.int_pair import lower, upper
+from eligo.index.rows.line import ANY, BOOLEAN, NUMBER, STRING, TIME
 from eligo.jit import kernel
 
 _BOOLEANS = ("false", "true", "an object")

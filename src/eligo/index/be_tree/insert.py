@@ -40,9 +40,9 @@ from eligo.index.be_tree.nodes import (
 )
 from eligo.index.be_tree.place import add_row, is_on_way, place_row
 from eligo.index.be_tree.rank import USELESS, common_bits, directory_key, interval_of, note_row, score_of
-from eligo.index.dynamic.int_pair import lower, pair, upper
-from eligo.index.dynamic.line import ANY
-from eligo.index.dynamic.packed_predicate import check_words, first_check, row_words
+from eligo.index.rows.int_pair import lower, pair, upper
+from eligo.index.rows.line import ANY
+from eligo.index.rows.packed_predicate import check_words, first_check, row_words
 from eligo.jit import inline, kernel
 
 

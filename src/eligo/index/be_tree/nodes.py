@@ -15,7 +15,7 @@
     p-directory words[DIRECTORY …]: key << 32 | top bucket, in any order
     slots       c-node << 32 | key to p-node, by open addressing
     crown       the root's p-directory by key: top bucket + 1, or 0
-    l-node      rows (dynamic/packed_predicate.py) without gaps, in a block of `words` (dynamic/allocator.py: `heads`)
+    l-node      rows (rows/packed_predicate.py) without gaps, in a block of `words` (rows/allocator.py: `heads`)
     by key      popular: expressions that have it; seen: events, of those watched; least, most: values that rules name;
                 trust: by how much its rank was too good, and what adapt.py gathers to tell: expected, wasted
 
@@ -31,9 +31,9 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import F64, I32, I64, mixed
-from eligo.index.dynamic.allocator import USED, no_blocks
-from eligo.index.dynamic.growable import GrowingPools
-from eligo.index.dynamic.packed_predicate import BEHIND
+from eligo.index.rows.allocator import USED, no_blocks
+from eligo.index.rows.growable import GrowingPools
+from eligo.index.rows.packed_predicate import BEHIND
 from eligo.jit import handle, inline, kernel
 
 PREFIX, CHILDREN, BLOCK, FILL, LEAF, DIRECTORY, UP, SHAPE = 0, 1, 2, 3, 4, 5, 6, 7

@@ -28,9 +28,9 @@ from eligo.index.be_tree.nodes import (
     within,
 )
 from eligo.index.be_tree.rank import USELESS, chance_of, common_bits, directory_key, interval_of, is_subsumed, score_of
-from eligo.index.dynamic.int_pair import lower, pair, upper
-from eligo.index.dynamic.line import ANY
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.int_pair import lower, pair, upper
+from eligo.index.rows.line import ANY
+from eligo.index.rows.packed_predicate import (
     DISTANCES,
     attribute_of,
     check_words,

@@ -21,8 +21,8 @@ import numpy as np
 from eligo.compile import codes
 from eligo.compile.events import float_bits
 from eligo.index.be_tree.nodes import EVENTS, EXPLORE, ROWS
-from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, unsigned
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.line import ANY, MAX, MIN, NUMBER, unsigned
+from eligo.index.rows.packed_predicate import (
     ASK,
     DISTANCES,
     INSIDE,

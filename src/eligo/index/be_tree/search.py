@@ -28,12 +28,12 @@ from eligo.index.be_tree.nodes import (
     WATCHED,
     within,
 )
-from eligo.index.dynamic.content import searching_rows
-from eligo.index.dynamic.event_view import ABSENT, VARIOUS, see_keys
-from eligo.index.dynamic.growable import prefetch
-from eligo.index.dynamic.int_pair import lower, upper
-from eligo.index.dynamic.line import ANY, unsigned
-from eligo.index.dynamic.verify import AHEAD, EVENTS_SEARCHED, verify_rows
+from eligo.index.rows.content import searching_rows
+from eligo.index.rows.event_view import ABSENT, VARIOUS, view_event
+from eligo.index.rows.growable import prefetch
+from eligo.index.rows.int_pair import lower, upper
+from eligo.index.rows.line import ANY, unsigned
+from eligo.index.rows.verify import AHEAD, EVENTS_SEARCHED, verify_rows
 from eligo.jit import handle, inline, kernel
 
 WATCH = 16  # one event of so many is watched: its attributes, and where its evaluations were wasted
@@ -155,7 +155,7 @@ def find_leaves(t, s, m, keys, stack):
 def search_tree(t, e, event, s, strings, w, found, k, counters):
     """Put the conjunctions that an event satisfies into found from k on; where they end."""
     keys, stack, starts, ends = w.keys, w.stack, w.starts, w.ends
-    n = see_keys(e, event, s, len(t.popular) >> 3)
+    n = view_event(e, event, s, len(t.popular) >> 3)
     m = event_keys(s, n, keys)
     leaves = np.int64(find_leaves(t, s, m, keys, stack))
     cluster, bottom, begin = t.cluster, np.uint64(len(stack) - 1), k
@@ -189,7 +189,7 @@ def note_keys(t, m, keys):
 def observe_events(t, e, events, s, keys):
     """Note the keys of events that nobody searches for."""
     for event in range(events):
-        note_keys(t, event_keys(s, see_keys(e, event, s, len(t.popular) >> 3), keys), keys)
+        note_keys(t, event_keys(s, view_event(e, event, s, len(t.popular) >> 3), keys), keys)
 
 
 # What a search writes to, as one argument of kernels.

@@ -33,9 +33,9 @@ from eligo.index.be_tree.nodes import (
     Pools,
 )
 from eligo.index.be_tree.search import make_work, observe_events, search_many
-from eligo.index.dynamic.allocator import USED
-from eligo.index.dynamic.growable import EARLY, release
-from eligo.index.dynamic.pooled_index import PooledIndex, PooledScratch, largest_and_highest
+from eligo.index.rows.allocator import USED
+from eligo.index.rows.growable import EARLY, release
+from eligo.index.rows.pooled_index import PooledIndex, PooledScratch, largest_and_highest
 from eligo.options import Option
 
 POLICY = {
@@ -158,7 +158,7 @@ class BeTree(PooledIndex):
     def observe(self, events: EventBuffer) -> None:
         scratch = self.scratch()
         scratch.fit(self.pools.state, events.widest)
-        observe_events(self.pools.handle, events.handle, events.events, scratch.sight, scratch.keys)
+        observe_events(self.pools.handle, events.handle, events.events, scratch.event_view, scratch.keys)
 
 
 class BeTreeBatch(BeTree):

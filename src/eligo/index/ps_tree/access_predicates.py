@@ -17,9 +17,6 @@ import numpy as np
 
 from eligo.compile.compiled import mixed
 from eligo.compile.events import float_bits
-from eligo.index.dynamic.int_pair import upper
-from eligo.index.dynamic.line import unsigned
-from eligo.index.dynamic.packed_predicate import attribute_of, bits_in, check_words, first_check, row_words
 from eligo.index.ps_tree.lines import (
     FLOAT,
     MOST_POINTS,
@@ -41,6 +38,9 @@ from eligo.index.ps_tree.lines import (
 from eligo.index.ps_tree.nodes import SEEN
 from eligo.index.ps_tree.pools import EVENTS, GAP, RECENT, ROWS
 from eligo.index.ps_tree.spaces import space_at
+from eligo.index.rows.int_pair import upper
+from eligo.index.rows.line import unsigned
+from eligo.index.rows.packed_predicate import attribute_of, bits_in, check_words, first_check, row_words
 from eligo.jit import inline, kernel
 
 PRIOR = 64.0  # events that rules count for

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from eligo.compile.compiled import I64
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.growable import EARLY
-from eligo.index.dynamic.pooled_index import PooledIndex, largest_and_highest
 from eligo.index.ps_tree.access_predicates import FEW
 from eligo.index.ps_tree.cover import MOST_COVERED
 from eligo.index.ps_tree.event_spaces import observe_events
@@ -30,6 +28,8 @@ from eligo.index.ps_tree.pools import (
 )
 from eligo.index.ps_tree.postings import mark_rows
 from eligo.index.ps_tree.update import SOME_EVENTS, adjust_rows, copy_rows, delete_rows, foresee, insert_rows
+from eligo.index.rows.growable import EARLY
+from eligo.index.rows.pooled_index import PooledIndex, largest_and_highest
 
 _MOST_ACCESSES = 6  # access predicates of a rule, or its predicates in signatures, that an option allows
 _IN_TURN: I64 = np.zeros(0, np.int64)
@@ -133,7 +133,7 @@ class PsIndex(PooledIndex):
     def observe(self, events: EventBuffer) -> None:
         scratch = self.scratch()
         scratch.fit(self.pools.state, events.widest)
-        observe_events(self.pools.handle, events.handle, events.events, scratch.sight, scratch.work)
+        observe_events(self.pools.handle, events.handle, events.events, scratch.event_view, scratch.work)
 
     def _carry_at_least(self, words: int) -> None:
         words = max(words, int(self.pools.state[LONGEST])) + 16

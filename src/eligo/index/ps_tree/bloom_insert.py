@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, move_block, take_block
-from eligo.index.dynamic.int_pair import lower, pair, upper
-from eligo.index.dynamic.packed_predicate import row_words
 from eligo.index.ps_tree.access_predicates import beside
 from eligo.index.ps_tree.cover import check_on, count_access, cover, guarantees, hold
 from eligo.index.ps_tree.lines import PRESENT
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES
 from eligo.index.ps_tree.postings import arranged
 from eligo.index.ps_tree.signatures import add_member, drop_member
+from eligo.index.rows.allocator import give_block, heap_class, heap_words, move_block, take_block
+from eligo.index.rows.int_pair import lower, pair, upper
+from eligo.index.rows.packed_predicate import row_words
 from eligo.jit import kernel
 
 NO_LINE = 15  # no attribute has a line of this form

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, take_block
-from eligo.index.dynamic.int_pair import upper
 from eligo.index.ps_tree.nodes import (
     FULL,
     LAST,
@@ -22,6 +20,8 @@ from eligo.index.ps_tree.nodes import (
     set_link,
     step,
 )
+from eligo.index.rows.allocator import give_block, take_block
+from eligo.index.rows.int_pair import upper
 from eligo.jit import kernel
 
 COUNTED = 1 << 32

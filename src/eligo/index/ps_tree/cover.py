@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, row_words
 from eligo.index.ps_tree.lines import (
     PRESENT,
     TEXT,
@@ -38,6 +37,7 @@ from eligo.index.ps_tree.spaces import (
     space_at,
 )
 from eligo.index.ps_tree.string_trie import MORE, locate_text, slice_at
+from eligo.index.rows.packed_predicate import attribute_of, check_words, first_check, row_words
 from eligo.jit import inline, kernel
 
 MOST_SPACES = 1024  # of a fine line, before it matters what is in them

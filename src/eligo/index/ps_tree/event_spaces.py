@@ -5,10 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile import codes
-from eligo.index.dynamic.event_view import VARIOUS, see_keys
-from eligo.index.dynamic.growable import prefetch
-from eligo.index.dynamic.line import BOOLEAN, NUMBER, STRING, TOP, unsigned
-from eligo.index.dynamic.line import TIME as TIMES
 from eligo.index.ps_tree.lines import (
     FLOAT,
     FLOAT_COARSE,
@@ -26,6 +22,10 @@ from eligo.index.ps_tree.nodes import LAST, SEEN, locate, stretch
 from eligo.index.ps_tree.pools import EVENTS, GAP, RECENT
 from eligo.index.ps_tree.spaces import is_layer, next_space
 from eligo.index.ps_tree.string_trie import locate_text
+from eligo.index.rows.event_view import VARIOUS, view_event
+from eligo.index.rows.growable import prefetch
+from eligo.index.rows.line import BOOLEAN, NUMBER, STRING, TOP, unsigned
+from eligo.index.rows.line import TIME as TIMES
 from eligo.jit import inline, kernel
 
 
@@ -216,6 +216,6 @@ def observe_events(t, e, events, s, w):
     """Count events that nobody searches for."""
     spaces, lines = w.spaces, w.lines
     for event in range(events):
-        n = see_keys(e, event, s, len(t.popular))
+        n = view_event(e, event, s, len(t.popular))
         m, _ = meet(t, s, e, n, spaces, lines)
         watch(t, s, n, m if m <= len(spaces) else 0, spaces)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.int_pair import lower, upper
-from eligo.index.dynamic.packed_predicate import row_words
 from eligo.index.ps_tree.cover import check_on, count_access, cover, guarantees, hold
 from eligo.index.ps_tree.keys import drop_block, find_block, find_slot, moved_block, new_block, next_turn
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, BY_DEPTH, COPIES, CROWD
 from eligo.index.ps_tree.postings import append_row, arranged, directory_of, remove_row, rows_in
 from eligo.index.ps_tree.spaces import count_predicate
+from eligo.index.rows.int_pair import lower, upper
+from eligo.index.rows.packed_predicate import row_words
 from eligo.jit import kernel
 
 

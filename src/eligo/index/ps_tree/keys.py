@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import mixed
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, move_block, take_block
-from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.lines import is_range
 from eligo.index.ps_tree.pools import ACCESSES, KEYS, SLOTS, hashed
 from eligo.index.ps_tree.postings import new_posting
+from eligo.index.rows.allocator import give_block, heap_class, heap_words, move_block, take_block
+from eligo.index.rows.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
 

@@ -6,7 +6,7 @@ that some rule names would cut all ranges across it, and their rules would have 
 
     form                        positions                                             spaces
     PRESENT                     0: the attribute is there                              one
-    WHOLE, FLOAT, TIME,         half the place on the short line (dynamic/line.py);    values that rules name
+    WHOLE, FLOAT, TIME,         half the place on the short line (rows/line.py);    values that rules name
     BOOLEAN, NAMED              ordered bits of a float; microseconds; 0, 1 or 2; number of a string
     …_FINE, …_COARSE            as above, of numbers and times                         ranges (spaces.py)
     TEXT                        the string itself, in layers of seven bytes (string_trie.py) ranges
@@ -24,9 +24,9 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile import codes
-from eligo.index.dynamic.line import ANY, BOOLEAN, NUMBER, STRING, TOP, is_own_place, unsigned
-from eligo.index.dynamic.line import TIME as TIMES
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.line import ANY, BOOLEAN, NUMBER, STRING, TOP, is_own_place, unsigned
+from eligo.index.rows.line import TIME as TIMES
+from eligo.index.rows.packed_predicate import (
     AMONG,
     ASK,
     DISTANCES,

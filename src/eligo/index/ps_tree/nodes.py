@@ -24,8 +24,8 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile.compiled import grown
-from eligo.index.dynamic.allocator import give_block, take_block
-from eligo.index.dynamic.int_pair import lower, pair, upper
+from eligo.index.rows.allocator import give_block, take_block
+from eligo.index.rows.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel, leading_zeros
 
 BUCKET = 255

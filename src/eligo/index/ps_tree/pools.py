@@ -1,7 +1,7 @@
 """What an index on PS-Trees consists of: flat arrays with room to grow, and the handle that kernels take.
 
     root       by line (lines.py): the link of its tree, 0: the line is not in use
-    tree       nodes (nodes.py) in blocks of a heap (dynamic/allocator.py), tree_heads
+    tree       nodes (nodes.py) in blocks of a heap (rows/allocator.py), tree_heads
     space      four words a space (spaces.py)
     posting    by space: the block of rules that are found by it alone, 0: none
     extra      by space: of `pst-hash`, which attributes its partners have, a bit each; of `pst-bloom`, its signature
@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from eligo.compile.compiled import I32, I64
-from eligo.index.dynamic.allocator import USED, no_blocks
-from eligo.index.dynamic.growable import GrowingPools
-from eligo.index.dynamic.packed_predicate import BEHIND
+from eligo.index.rows.allocator import USED, no_blocks
+from eligo.index.rows.growable import GrowingPools
+from eligo.index.rows.packed_predicate import BEHIND
 from eligo.jit import handle, inline, kernel
 
 FORMS = 16  # lines that an attribute may have

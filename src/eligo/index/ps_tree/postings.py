@@ -5,7 +5,7 @@
                  words[o+2]    rows of the block, entries that its directory has room for
                  directory     for each row in order: the space of one more predicate of the rule, ALWAYS: of none;
                                where the row begins, counted from o
-                 rows          (dynamic/packed_predicate.py) without gaps: first the checks that have to be
+                 rows          (rows/packed_predicate.py) without gaps: first the checks that have to be
                                looked at, then those that key and directory guarantee
 
 To look at a row costs one or two cache lines, to look at its entry in the directory an eighth of one: rows are fetched
@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, take_block
-from eligo.index.dynamic.content import mark_row
-from eligo.index.dynamic.int_pair import lower, pair, upper
-from eligo.index.dynamic.packed_predicate import check_words, first_check, is_plain_check, row_words, use_words
 from eligo.index.ps_tree.pools import ACCESSES, HIGHEST, SIGNATURES, SPACES
+from eligo.index.rows.allocator import give_block, heap_class, heap_words, take_block
+from eligo.index.rows.content import mark_row
+from eligo.index.rows.int_pair import lower, pair, upper
+from eligo.index.rows.packed_predicate import check_words, first_check, is_plain_check, row_words, use_words
 from eligo.jit import inline, kernel
 
 KEY, ROWS = 1, 2

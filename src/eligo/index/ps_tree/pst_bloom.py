@@ -18,17 +18,17 @@ import numpy as np
 
 from eligo.compile.compiled import I64
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.content import searching_rows
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.growable import prefetch
-from eligo.index.dynamic.int_pair import upper
-from eligo.index.dynamic.pooled_index import PooledScratch
-from eligo.index.dynamic.verify import EVENTS_SEARCHED, once_each, verify_rows
 from eligo.index.ps_tree.base import PsIndex
 from eligo.index.ps_tree.bloom_insert import NO_LINE
 from eligo.index.ps_tree.event_spaces import meet, watch
 from eligo.index.ps_tree.pools import ACCESSES, ALWAYS, ATTRIBUTES, BY_DEPTH, COPIES, FORMS, HIGHEST, Pools
 from eligo.index.ps_tree.signatures import bits_of_rule, spread
+from eligo.index.rows.content import searching_rows
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.growable import prefetch
+from eligo.index.rows.int_pair import upper
+from eligo.index.rows.pooled_index import PooledScratch
+from eligo.index.rows.verify import EVENTS_SEARCHED, once_each, verify_rows
 from eligo.jit import handle, inline, kernel
 from eligo.options import Option
 
@@ -104,7 +104,7 @@ def pruned(t, m, spaces, slot_of, base, mask, starts):
 def search_lists(t, e, event, s, strings, w, found, k, counters):
     """MatchEvent (Algorithm 5): put the conjunctions that an event satisfies into found from k on; where they end."""
     spaces, lines, slot_of, starts = w.spaces, w.lines, w.slot_of, w.starts
-    n = see_keys(e, event, s, len(t.popular))
+    n = view_event(e, event, s, len(t.popular))
     m, single = meet(t, s, e, n, spaces, lines)
     too_many = m >= len(spaces)
     m = 0 if too_many else m

@@ -17,12 +17,6 @@ import numpy as np
 
 from eligo.compile.compiled import I64
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.content import searching_rows
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.growable import prefetch
-from eligo.index.dynamic.int_pair import lower, upper
-from eligo.index.dynamic.pooled_index import PooledScratch
-from eligo.index.dynamic.verify import EVENTS_SEARCHED, once_each, verify_rows
 from eligo.index.ps_tree.base import PsIndex
 from eligo.index.ps_tree.event_spaces import meet, watch
 from eligo.index.ps_tree.keys import attribute_bit, find_block
@@ -39,6 +33,12 @@ from eligo.index.ps_tree.pools import (
     hashed,
 )
 from eligo.index.ps_tree.postings import ROWS, directory_of, rows_in
+from eligo.index.rows.content import searching_rows
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.growable import prefetch
+from eligo.index.rows.int_pair import lower, upper
+from eligo.index.rows.pooled_index import PooledScratch
+from eligo.index.rows.verify import EVENTS_SEARCHED, once_each, verify_rows
 from eligo.jit import handle, inline, kernel
 from eligo.options import Option
 
@@ -172,7 +172,7 @@ def search_keys(t, e, event, s, strings, w, found, k, counters):
     """MatchEvent (Algorithm 7): put the conjunctions that an event satisfies into found from k on; where they end."""
     spaces, lines, pending, blocks, here = w.spaces, w.lines, w.pending, w.blocks, w.here
     starts, ends = w.starts, w.ends
-    n = see_keys(e, event, s, len(t.popular))
+    n = view_event(e, event, s, len(t.popular))
     m, single = meet(t, s, e, n, spaces, lines)
     too_many = m > len(spaces)
     posting, most = t.posting, t.state[ACCESSES]

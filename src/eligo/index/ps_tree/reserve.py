@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.int_pair import lower, upper
-from eligo.index.dynamic.packed_predicate import row_words
 from eligo.index.ps_tree.cover import check_on, cover
 from eligo.index.ps_tree.keys import find_block, next_turn
 from eligo.index.ps_tree.lines import is_range
 from eligo.index.ps_tree.pools import ACCESSES, SIGNATURES
+from eligo.index.rows.int_pair import lower, upper
+from eligo.index.rows.packed_predicate import row_words
 from eligo.jit import kernel
 
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.borders import add_border, drop_border, fill, paint, tidy_border
 from eligo.index.ps_tree.nodes import COUNTS, LAST, LINKS, LOW, SEEN, free_tree, get_root, locate, set_link, stretch
 from eligo.index.ps_tree.pools import FREE_SPACE, GAP, SPACES
+from eligo.index.rows.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
 LAYER = -1

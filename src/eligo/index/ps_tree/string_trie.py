@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.int_pair import lower, pair, upper
 from eligo.index.ps_tree.borders import fill
 from eligo.index.ps_tree.nodes import COUNTS, LINKS, LOW, SEEN, get_root
 from eligo.index.ps_tree.spaces import (
@@ -26,6 +25,7 @@ from eligo.index.ps_tree.spaces import (
     next_space,
     space_at,
 )
+from eligo.index.rows.int_pair import lower, pair, upper
 from eligo.jit import inline, kernel
 
 DEEPEST = 16

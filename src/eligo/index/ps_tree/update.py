@@ -14,9 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.content import copying
-from eligo.index.dynamic.int_pair import lower, upper
-from eligo.index.dynamic.packed_predicate import row_words
 from eligo.index.ps_tree.access_predicates import beside, choose, note_row, weigh
 from eligo.index.ps_tree.bloom_insert import (
     FEW_SPACES,
@@ -76,6 +73,9 @@ from eligo.index.ps_tree.spaces import (
     space_at,
 )
 from eligo.index.ps_tree.string_trie import close_layers, cut_text, locate_text
+from eligo.index.rows.content import copying
+from eligo.index.rows.int_pair import lower, upper
+from eligo.index.rows.packed_predicate import row_words
 from eligo.jit import inline, kernel
 
 BETTER = 2.0  # how many times less often other predicates should hold to be worth a move

@@ -12,7 +12,7 @@
 An attribute leads to the rows that have a predicate on it that needs a value; of several such attributes, the one that
 the fewest rows speak of does. Rows without one are alive for every event.
 
-What the vectors leave open is verified (dynamic/verify.py): all rows that are left if an attribute is absent, or its
+What the vectors leave open is verified (rows/verify.py): all rows that are left if an attribute is absent, or its
 value is a range or a list without values; otherwise only those in `inexact`, which have a pattern, a negation on
 several values, or several predicates on one attribute. `stab-cluster` verifies all, because a cluster only says what
 may match.
@@ -33,10 +33,10 @@ from eligo.compile.events import locate
 from eligo.errors import LimitError
 from eligo.index.access import access_predicates, leading
 from eligo.index.base import ArrayIndex, Scratch, searching
-from eligo.index.dynamic.event_view import see_keys
-from eligo.index.dynamic.row_encoder import checks_of, rows_in_order
-from eligo.index.dynamic.slow_path import make_string_handle
-from eligo.index.dynamic.verify import verify_stretches
+from eligo.index.rows.event_view import view_event
+from eligo.index.rows.row_encoder import checks_of, rows_in_order
+from eligo.index.rows.slow_path import make_string_handle
+from eligo.index.rows.verify import verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.index.stabbing.ordered import grow_ordered
 from eligo.index.stabbing.shapes import CLUSTER, ELEMENTARY, LEAF, PAIRS, grow
@@ -320,7 +320,7 @@ def take(alive, inexact, verified, conjunction, first, stop, found, k, starts, e
 
 
 @inline
-def stab_event(index, e, event, sight, scratch, start):
+def stab_event(index, e, event, event_view, scratch, start):
     """Writes the conjunctions that an event satisfies into `found` from `start` on. Returns where they end."""
     alive, part, starts, ends, counters = scratch.alive, scratch.part, scratch.starts, scratch.ends, scratch.counters
     n = locate(index.spaces, e, event)
@@ -356,9 +356,9 @@ def stab_event(index, e, event, sight, scratch, start):
     counters[0] += k - start
     if count == 0:
         return k
-    see_keys(e, event, sight, len(root))
+    view_event(e, event, event_view, len(root))
     return verify_stretches(
-        index.words, index.word_offsets, starts, ends, count, sight, e, index.strings, found, k, counters
+        index.words, index.word_offsets, starts, ends, count, event_view, e, index.strings, found, k, counters
     )
 
 

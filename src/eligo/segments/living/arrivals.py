@@ -11,8 +11,8 @@ from eligo.compile.compiled import I32, I64, Compiled, unique
 from eligo.compile.strings import Strings
 from eligo.evaluate.labels import label_intervals
 from eligo.evaluate.leaf_order import order_leaves
-from eligo.index.dynamic.content import row_hashes
-from eligo.index.dynamic.row_encoder import rows_of
+from eligo.index.rows.content import row_hashes
+from eligo.index.rows.row_encoder import rows_of
 from eligo.jit import kernel
 from eligo.rule import RuleId
 from eligo.segments.rule_table import RuleTable, column_table, packed

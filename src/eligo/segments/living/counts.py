@@ -6,8 +6,8 @@ import numpy as np
 
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I64, Arrays
-from eligo.index.dynamic.content import count_texts
-from eligo.index.dynamic.packed_predicate import attribute_of, check_words, first_check, row_words
+from eligo.index.rows.content import count_texts
+from eligo.index.rows.packed_predicate import attribute_of, check_words, first_check, row_words
 from eligo.jit import kernel
 
 

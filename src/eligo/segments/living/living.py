@@ -19,7 +19,7 @@ import numpy as np
 from eligo.compile.attributes import Attributes
 from eligo.compile.compiled import I32, Arrays, Compiled
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.content import looks_at
+from eligo.index.rows.content import looks_at
 from eligo.language.tree import Node
 from eligo.rule import RuleId
 from eligo.segments.base import NO_ROWS

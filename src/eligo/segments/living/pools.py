@@ -13,7 +13,7 @@
                     owner[c]       what it serves: one entry; -1: none; -2 - b: the entries in block b.
                                    Of a free number: the next free one
     entry           2 * row: c alone completes the rule;  2 * block + 1: c is a leaf of that tree and begins at 1
-    block b         words 2b … of `blocks`, which the heap `heads` gives (dynamic/allocator.py), either
+    block b         words 2b … of `blocks`, which the heap `heads` gives (rows/allocator.py), either
                         entries    how many, room for them + 2; the entries
                         leaves     row, leaf count M; then, ascending by begin, conjunction, begin - 1, end of each
 
@@ -31,8 +31,8 @@ import numpy as np
 
 from eligo.compile.compiled import F64, I32, I64, U8
 from eligo.errors import LimitError
-from eligo.index.dynamic.allocator import USED, no_blocks
-from eligo.index.dynamic.growable import GrowingPools
+from eligo.index.rows.allocator import USED, no_blocks
+from eligo.index.rows.growable import GrowingPools
 from eligo.jit import handle
 from eligo.segments.living.slots import LEAST, with_slots
 

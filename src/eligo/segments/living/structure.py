@@ -25,9 +25,9 @@ from eligo.compile.compiled import I32, I64, U8, Arrays, kept_slices
 from eligo.compile.encode import Encoder
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.allocator import USED
-from eligo.index.dynamic.content import same_row
 from eligo.index.native import NativeIndex
+from eligo.index.rows.allocator import USED
+from eligo.index.rows.content import same_row
 from eligo.interrupts import checkpoint
 from eligo.options import own
 from eligo.segments.base import NO_ROWS, IndexedSegment, Joined, encoder_for, ends_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from eligo.index.dynamic.allocator import give_block, heap_class, heap_words, move_block, take_block
-from eligo.index.dynamic.content import number_rows
+from eligo.index.rows.allocator import give_block, heap_class, heap_words, move_block, take_block
+from eligo.index.rows.content import number_rows
 from eligo.jit import inline, kernel
 from eligo.segments.living.pools import (
     COMING,

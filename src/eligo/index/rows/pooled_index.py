@@ -12,11 +12,11 @@ from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import EventBuffer
 from eligo.compile.strings import Strings
 from eligo.index.base import Scratch
-from eligo.index.dynamic.row_decoder import predicates_of
-from eligo.index.dynamic.row_encoder import rows_of, text_attributes_of
-from eligo.index.dynamic.slow_path import make_string_handle
-from eligo.index.dynamic.verify import EVENTS_SEARCHED
 from eligo.index.native import NativeIndex
+from eligo.index.rows.row_decoder import predicates_of
+from eligo.index.rows.row_encoder import rows_of, text_attributes_of
+from eligo.index.rows.slow_path import make_string_handle
+from eligo.index.rows.verify import EVENTS_SEARCHED
 from eligo.jit import entry
 
 
@@ -46,7 +46,7 @@ class PooledScratch(Scratch):
         """Room for events of so many entries, and for all conjunctions; whether that of events is new."""
         if highest > len(self.found):
             self.found = np.zeros(5 * highest // 4 + 64, np.int32)
-        return self.fit_sight(attributes, entries)
+        return self.fit_event_view(attributes, entries)
 
     @abstractmethod
     def fit(self, state: I64, entries: int) -> None:
@@ -108,7 +108,7 @@ class PooledIndex(NativeIndex):
         handle, s = events.handle, scratch
         s.fit(self.pools.state, events.widest)
         args = (
-            self.pools.handle, handle, first, stop, s.sight, self._strings, s.work, s.found, s.counters,
+            self.pools.handle, handle, first, stop, s.event_view, self._strings, s.work, s.found, s.counters,
             self.pools.state[self.highest], offsets,
         )  # fmt: skip
         return s.entered(self.search_many, args)(*args)  # type: ignore[no-any-return]

@@ -37,7 +37,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile import codes
-from eligo.index.dynamic.line import BITS, MAX, MIN, NUMBER, high_at, low_at
+from eligo.index.rows.line import BITS, MAX, MIN, NUMBER, high_at, low_at
 from eligo.jit import inline
 
 INSIDE, OUTSIDE, AMONG, EXCEPT, ASK = 0, 1, 2, 3, 4

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile import codes
-from eligo.index.dynamic.event_view import ABSENT, FAILS, VARIOUS
-from eligo.index.dynamic.growable import prefetch
-from eligo.index.dynamic.line import BITS, SEVERAL, STRING
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.event_view import ABSENT, FAILS, VARIOUS
+from eligo.index.rows.growable import prefetch
+from eligo.index.rows.line import BITS, SEVERAL, STRING
+from eligo.index.rows.packed_predicate import (
     ASK,
     ATTRIBUTE,
     DISTANCES,
@@ -26,7 +26,7 @@ from eligo.index.dynamic.packed_predicate import (
     row_words,
     words_in_use,
 )
-from eligo.index.dynamic.slow_path import ask_check
+from eligo.index.rows.slow_path import ask_check
 from eligo.jit import inline
 
 LISTED, ASKING = LIST << 4, ASK << 4  # bits of a check's code

@@ -12,8 +12,8 @@ from eligo.compile.compiled import I32, I64, Compiled, grown
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import float_bits
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.line import ANY, MAX, MIN, NUMBER, STRING, TOP, high_place, low_place, prefix_of
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.line import ANY, MAX, MIN, NUMBER, STRING, TOP, high_place, low_place, prefix_of
+from eligo.index.rows.packed_predicate import (
     AMONG,
     ASK,
     ATTRIBUTE,

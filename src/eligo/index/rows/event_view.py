@@ -9,7 +9,7 @@
                    values has no entries
     present        attributes of the event, `count[0]` of them; `count[1]` of these are VARIOUS
 
-Invariant: attributes that the event seen last lacks are ABSENT. So one sight does for any number of indexes, each of
+Invariant: attributes that the event viewed last lacks are ABSENT. So one view does for any number of indexes, each of
 which says how many attributes it knows.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
-from eligo.index.dynamic.line import (
+from eligo.index.rows.line import (
     BITS,
     BOOLEAN,
     MAX,
@@ -34,7 +34,7 @@ from eligo.index.dynamic.line import (
     place_of,
     prefix_of,
 )
-from eligo.index.dynamic.packed_predicate import TINY_ATTRIBUTES, high_coordinate, low_coordinate
+from eligo.index.rows.packed_predicate import TINY_ATTRIBUTES, high_coordinate, low_coordinate
 from eligo.jit import bits_of, float_of, handle, inline
 
 ABSENT, VARIOUS = 5, 6
@@ -46,12 +46,12 @@ _FIELDS = (
     "present", "count",
 )  # fmt: skip
 # An event in coordinates, as one argument of kernels.
-make_key_sight = handle("KeySight", _FIELDS)
+make_event_view = handle("EventView", _FIELDS)
 
 
-def no_key_sight(attributes: int, entries: int) -> object:
-    """The sight of an event without attributes; room for so many entries, of each of which a range takes four."""
-    return make_key_sight(
+def no_event_view(attributes: int, entries: int) -> object:
+    """Returns the view of an event without attributes, with room for so many entries, of which a range takes four."""
+    return make_event_view(
         np.full(attributes, ABSENT, np.uint8),
         np.zeros(attributes, np.int64),
         np.zeros(attributes, np.int64),
@@ -95,9 +95,9 @@ def range_places(kind, low, high):
 
 
 @inline
-def see_keys(e, event, s, known):
-    """Turn the sight of the event before into that of an event of the buffer, as far as its attributes have numbers
-    below `known`; how many it has.
+def view_event(e, event, s, known):
+    """Turns the view of the event before into that of an event of the buffer, as far as its attributes have numbers
+    below `known`. Returns how many it has.
     """
     kinds, at, first, stop, present = s.kind, s.at, s.first, s.stop, s.present
     entry_kind, low, high, source = s.entry_kind, s.low, s.high, s.source

@@ -7,9 +7,9 @@ import numpy as np
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
 from eligo.compile.like import like
-from eligo.index.dynamic.event_view import ABSENT, FAILS, HOLDS
-from eligo.index.dynamic.line import BITS, MAX, MIN, STRING, high_at, low_at
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.event_view import ABSENT, FAILS, HOLDS
+from eligo.index.rows.line import BITS, MAX, MIN, STRING, high_at, low_at
+from eligo.index.rows.packed_predicate import (
     ASK,
     DISTANCES,
     LIST,
@@ -207,7 +207,7 @@ def some_string_outside(words, at, source, e, strings):
 
 @inline
 def entry_meets(words, at, s, j, e, strings):
-    """Whether some value that entry j of the sight allows lies in the set of the check words[at:]."""
+    """Whether some value that entry j of the view allows lies in the set of the check words[at:]."""
     code, source = words[at], s.source[j]
     shape, kind, flags = shape_of(code), kind_of(code), flags_of(code)
     is_long = code > 0 and code & LONG != 0

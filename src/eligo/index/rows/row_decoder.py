@@ -14,9 +14,9 @@ from eligo.compile.compiled import I64, Arrays, grown
 from eligo.compile.events import float_bits
 from eligo.compile.spaces import sorted_strings
 from eligo.compile.strings import Strings
-from eligo.index.dynamic.content import hash_check
-from eligo.index.dynamic.line import BOOLEAN, MAX, MIN, NUMBER, STRING, TOP, low_at
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.content import hash_check
+from eligo.index.rows.line import BOOLEAN, MAX, MIN, NUMBER, STRING, TOP, low_at
+from eligo.index.rows.packed_predicate import (
     AMONG,
     ASK,
     LIST,
@@ -36,7 +36,7 @@ from eligo.index.dynamic.packed_predicate import (
     row_words,
     shape_of,
 )
-from eligo.index.dynamic.slow_path import pair_at, pairs_of
+from eligo.index.rows.slow_path import pair_at, pairs_of
 from eligo.jit import inline, kernel
 
 _COLUMNS = (

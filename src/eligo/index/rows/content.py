@@ -8,8 +8,8 @@ import numpy as np
 
 from eligo.compile import codes
 from eligo.compile.compiled import mixed
-from eligo.index.dynamic.line import ANY, STRING, high_at, low_at
-from eligo.index.dynamic.packed_predicate import (
+from eligo.index.rows.line import ANY, STRING, high_at, low_at
+from eligo.index.rows.packed_predicate import (
     ASK,
     INSIDE,
     LONG,
