@@ -35,7 +35,7 @@ from eligo.compile.like import like
 from eligo.compile.strings import Strings
 from eligo.jit import handle, inline
 
-ABSENT, VARIOUS = -1, -2
+SPACE_ABSENT, SPACE_VARIOUS = -1, -2
 
 _NOT_PLAIN = codes.ALL_VALUES | codes.RESIDUAL
 
@@ -70,7 +70,7 @@ class Predicates:
         attributes = len(self.plain_stop)
         return make_truth(
             np.append(self.flags & codes.ABSENT_HOLDS, np.uint8(1)),
-            np.full(attributes, ABSENT, np.int32),
+            np.full(attributes, SPACE_ABSENT, np.int32),
             np.zeros(attributes, np.int64),
             np.zeros(attributes, np.int32),
             np.zeros(2, np.int64),
@@ -238,13 +238,13 @@ def update_truth(p, e, n, t):
         stop = first + 1
         while stop < n and e.at_attribute[stop] == attribute:
             stop += 1
-        if t.space[attribute] == ABSENT:
+        if t.space[attribute] == SPACE_ABSENT:
             t.present[t.serial[1]] = attribute
             t.serial[1] += 1
         space = e.at_low[first]
         if stop > first + 1 or space != e.at_high[first] or e.at_text[first] >= 0:
-            space = np.int32(VARIOUS)  # several values, a range, or a text that patterns look at
-        if space == VARIOUS or space != t.space[attribute]:
+            space = np.int32(SPACE_VARIOUS)  # several values, a range, or a text that patterns look at
+        if space == SPACE_VARIOUS or space != t.space[attribute]:
             fill_truth(p, e, first, stop, t.truth)
         t.space[attribute] = space
         t.seen[attribute] = serial
@@ -256,6 +256,6 @@ def update_truth(p, e, n, t):
             i += 1
             continue
         clear_truth(p, attribute, t.truth)
-        t.space[attribute] = ABSENT
+        t.space[attribute] = SPACE_ABSENT
         t.serial[1] -= 1
         t.present[i] = t.present[t.serial[1]]

@@ -2,7 +2,7 @@
 
     slot         where a document lies; free ones are used again
     cell         one value of one document: kind, key, rest (values.py), the slot, the next cell of the same attribute
-    first[a, s]  the first cell of attribute a at slot s; NO_VALUE: present without a value; ABSENT: not there
+    first[a, s]  the first cell of attribute a at slot s; VALUELESS: present without a value; NO_CELL: not there
     order        of attribute a the blocks directory[a, 0], directory[a, 1], …; a block is up to 512 cells, ascending by
                  value and then by number, so that every cell has one place
 
@@ -37,7 +37,7 @@ from eligo.jit import handle, inline, kernel, trailing_zeros
 from eligo.language.values import BOOLEAN, OBJECT, STRING, TIME
 
 BLOCK = 512
-ABSENT, NO_VALUE = -1, -2
+NO_CELL, VALUELESS = -1, -2
 NOBODY = 255  # the kind of a free cell
 _SOME = 1024  # strings that nobody looks for
 U64 = NDArray[np.uint64]
@@ -185,7 +185,7 @@ def insert_document(h, values, slot, free):
     for i in range(len(values)):
         attribute, cell = values[i, 0], values[i, 1]
         h.kind[cell], h.key[cell], h.rest[cell], h.slot[cell] = values[i, 2], values[i, 3], values[i, 4], slot
-        h.following[cell] = values[i + 1, 1] if i + 1 < len(values) and values[i + 1, 0] == attribute else ABSENT
+        h.following[cell] = values[i + 1, 1] if i + 1 < len(values) and values[i + 1, 0] == attribute else NO_CELL
         if i == 0 or values[i - 1, 0] != attribute:
             h.first[attribute, slot] = cell
             h.present[attribute, slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
@@ -205,13 +205,13 @@ def insert_cells(h, attribute, cells, free):
 
 @kernel
 def delete_document(h, slot, counts):
-    """Takes all values of a document out. Writes how many it had of each attribute, or ABSENT. Returns for each value
+    """Takes all values of a document out. Writes how many it had of each attribute, or NO_CELL. Returns for each value
     its cell, the block that is free now or -1, and its kind.
     """
     total = 0
     for attribute in range(len(counts)):
         cell = h.first[attribute, slot]
-        counts[attribute] = ABSENT if cell == ABSENT else 0
+        counts[attribute] = NO_CELL if cell == NO_CELL else 0
         while cell >= 0:
             counts[attribute] += 1
             cell = h.following[cell]
@@ -226,7 +226,7 @@ def delete_document(h, slot, counts):
             h.kind[cell] = NOBODY
             cell = h.following[cell]
             n += 1
-        h.first[attribute, slot] = ABSENT
+        h.first[attribute, slot] = NO_CELL
         h.present[attribute, slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
     return gone
 
@@ -418,10 +418,10 @@ def has(h, terms, t, bounds, text, slot, marks):
     if terms[t, 1] == MARKED:
         held = (marks[attribute, slot >> 6] >> np.uint64(slot & 63)) & np.uint64(1) != 0
         if terms[t, 2] != 0:  # negated, it needs the attribute
-            held = not held and h.first[terms[t, 4], slot] != ABSENT
+            held = not held and h.first[terms[t, 4], slot] != NO_CELL
         return held == (terms[t, 3] != 0)
     cell = h.first[attribute, slot]
-    held = cell != ABSENT
+    held = cell != NO_CELL
     if terms[t, 1] == RUNS and held:
         held = False
         while cell >= 0 and not held:
@@ -534,7 +534,7 @@ class DocumentIndex:
         self._arrays: dict[str, NDArray[Any]] = {
             "kind": np.zeros(cells, np.uint8), "key": np.zeros(cells, np.int64), "rest": np.zeros(cells, np.int64),
             "slot": np.zeros(cells, np.int32), "following": np.zeros(cells, np.int32),
-            "first": np.full((1, 64), ABSENT, np.int32), "blocks": np.zeros((blocks, BLOCK), np.int32),
+            "first": np.full((1, 64), NO_CELL, np.int32), "blocks": np.zeros((blocks, BLOCK), np.int32),
             "count": np.zeros(blocks, np.int32), "directory": np.zeros((1, 4), np.int32),
             "sizes": np.zeros(1, np.int64), "present": np.zeros((1, 1), np.uint64),
         }  # fmt: skip
@@ -569,7 +569,7 @@ class DocumentIndex:
         have = self.slots
         if slots > have:
             more = max(2 * have, slots + 63 & ~63)
-            self._grow("first", (len(self._arrays["first"]), more), ABSENT)
+            self._grow("first", (len(self._arrays["first"]), more), NO_CELL)
             self._grow("present", (len(self._arrays["present"]), more // 64))
             alive = np.zeros(more // 64, np.uint64)
             alive[: len(self.alive)] = self.alive
@@ -584,7 +584,7 @@ class DocumentIndex:
             self.uneven.append(0)
             have = len(self._arrays["sizes"])
             if number >= have:
-                self._grow("first", (2 * have, self.slots), ABSENT)
+                self._grow("first", (2 * have, self.slots), NO_CELL)
                 self._grow("present", (2 * have, self.slots // 64))
                 self._grow("directory", (2 * have, self._arrays["directory"].shape[1]))
                 self._grow("sizes", (2 * have,))
@@ -599,7 +599,7 @@ class DocumentIndex:
                 self._free_blocks.append(block)
             self._texts -= kind == STRING
         for attribute, count in enumerate(counts.tolist()):
-            if count != ABSENT:
+            if count != NO_CELL:
                 self.here[attribute] -= 1
                 self.uneven[attribute] -= count != 1
         self.alive[slot >> 6] &= np.uint64(~(1 << (slot & 63)) & (2**64 - 1))
@@ -728,7 +728,7 @@ class DocumentIndex:
         self._cells += count - again
         chosen = slots[column.rows]
         arrays["kind"][cells], arrays["key"][cells], arrays["slot"][cells] = column.kind, column.key, chosen
-        arrays["rest"][cells], arrays["following"][cells] = column.rest, ABSENT
+        arrays["rest"][cells], arrays["following"][cells] = column.rest, NO_CELL
         if column.kind == STRING:
             holes = self.strings.holes()
             numbers = self.strings.intern_many(column.data, column.offsets)
@@ -782,8 +782,8 @@ class DocumentIndex:
 
     def _chain(self, attribute: int, slot: int, cells: list[int]) -> None:
         first, following = self._arrays["first"], self._arrays["following"]
-        first[attribute, slot] = cells[0] if cells else NO_VALUE
-        for cell, after in zip(cells, [*cells[1:], ABSENT][: len(cells)], strict=True):
+        first[attribute, slot] = cells[0] if cells else VALUELESS
+        for cell, after in zip(cells, [*cells[1:], NO_CELL][: len(cells)], strict=True):
             following[cell] = after
         self._arrays["present"][attribute, slot >> 6] |= np.uint64(1 << (slot & 63))
         self.here[attribute] += 1

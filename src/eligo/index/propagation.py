@@ -24,7 +24,7 @@ from eligo.index.access import access_predicates, leading
 from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.point_table import NO_POINT, fill_slots, find_point, first_point, points_of
 from eligo.index.rows.content import number_rows
-from eligo.index.rows.event_view import FAILS, VARIOUS, view_event
+from eligo.index.rows.event_view import FAILS, KIND_VARIOUS, view_event
 from eligo.index.rows.line import STRING
 from eligo.index.rows.packed_predicate import ASK, DISTANCES, PLACE, PLACES, is_plain_check, shape_of
 from eligo.index.rows.row_encoder import checks_of, rows_in_order
@@ -178,7 +178,7 @@ def meet_clusters(index, e, event_view, n, w):
     for i in range(n):
         a = present[i]
         tests += plain_start[a + 1] - plain_start[a]
-        if kinds[a] != VARIOUS:
+        if kinds[a] != KIND_VARIOUS:
             value = np.uint64(places[a])
             for p in range(plain_start[a], plain_start[a + 1]):
                 word = np.uint64(plain[p])

@@ -44,7 +44,7 @@ _OWN = (
     "space_base", "root_equal", "root_group", "test_of", "node", "group", "equal", "other", "always_start",
     *ROW_ARRAYS, *TEST_ARRAYS,
 )  # fmt: skip
-NOWHERE, VARIOUS = -2, -1  # in place of a space: the attribute is absent; it has several values, a range or none
+NOWHERE, SEVERAL_SPACES = -2, -1  # in place of a space: the attribute is absent; it has several values, a range or none
 MANY = 4  # groups of a node, for each attribute of the event, before they are searched instead of walked
 
 
@@ -142,7 +142,7 @@ def follow_event(index, e, event, event_view, scratch, start):
     for i in range(n):
         a = present[i]
         j = first[a]
-        spot[a] = at_low[j] if stop[a] == j + 1 and at_low[j] == at_high[j] else VARIOUS
+        spot[a] = at_low[j] if stop[a] == j + 1 and at_low[j] == at_high[j] else SEVERAL_SPACES
     count = tests = 0
     top = 1
     stack[0] = 0
@@ -218,7 +218,7 @@ def follow_event(index, e, event, event_view, scratch, start):
                     row, target = other[2 * edges[i]], other[2 * edges[i] + 1]
                 else:
                     edge = x + i
-                    if space == VARIOUS:
+                    if space == SEVERAL_SPACES:
                         met = False
                         for j in range(first[a], stop[a]):
                             met |= at_low[j] <= equal[3 * edge] and equal[3 * edge] <= at_high[j]

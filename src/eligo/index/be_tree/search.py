@@ -29,7 +29,7 @@ from eligo.index.be_tree.nodes import (
     within,
 )
 from eligo.index.rows.content import searching_rows
-from eligo.index.rows.event_view import ABSENT, VARIOUS, view_event
+from eligo.index.rows.event_view import KIND_ABSENT, KIND_VARIOUS, view_event
 from eligo.index.rows.growable import prefetch
 from eligo.index.rows.int_pair import lower, upper
 from eligo.index.rows.line import ANY, unsigned
@@ -48,7 +48,7 @@ def event_keys(s, n, keys):
         a = np.int64(present[i])
         keys[m] = a << 3 | ANY
         m += 1
-        if kinds[a] != VARIOUS:
+        if kinds[a] != KIND_VARIOUS:
             keys[m] = a << 3 | kinds[a]
             m += 1
             continue
@@ -108,8 +108,8 @@ def find_leaves(t, s, m, keys, stack):
                     mine = words[entry] >> 32
                     entry += one
                     kind, wanted = kinds[np.uint64(mine >> 3)], mine & 7
-                    there = kind == wanted or (wanted == ANY and kind != ABSENT)
-                    if kind == VARIOUS and not there:
+                    there = kind == wanted or (wanted == ANY and kind != KIND_ABSENT)
+                    if kind == KIND_VARIOUS and not there:
                         for j in range(first[mine >> 3], stop[mine >> 3]):
                             there = there or entry_kind[j] == wanted
                     if there:
@@ -122,7 +122,7 @@ def find_leaves(t, s, m, keys, stack):
             continue
         # SearchCDir: the halves that the event meets.
         a = np.uint64(key >> 3)
-        if kinds[a] != VARIOUS:
+        if kinds[a] != KIND_VARIOUS:
             value = unsigned(at[a])
             bits = bits_of_cluster(cluster[place + np.uint64(SHAPE)])
             child = lower(children) if value >> np.uint64(63 - bits) & one else upper(children)

@@ -22,7 +22,7 @@ from eligo.index.ps_tree.nodes import LAST, SEEN, locate, stretch
 from eligo.index.ps_tree.pools import EVENTS, GAP, RECENT
 from eligo.index.ps_tree.spaces import is_layer, next_space
 from eligo.index.ps_tree.string_trie import locate_text
-from eligo.index.rows.event_view import VARIOUS, view_event
+from eligo.index.rows.event_view import KIND_VARIOUS, view_event
 from eligo.index.rows.growable import prefetch
 from eligo.index.rows.line import BOOLEAN, NUMBER, STRING, TOP, unsigned
 from eligo.index.rows.line import TIME as TIMES
@@ -52,7 +52,7 @@ def meet(t, s, e, n, spaces, lines):
         if root[line]:
             spaces[m], lines[m] = root[line], line
             m += 1
-        if kind == VARIOUS:
+        if kind == KIND_VARIOUS:
             m, single = meet_various(t, s, e, a, spaces, lines, m), False
             continue
         if kind == NUMBER:
@@ -193,7 +193,7 @@ def watch(t, s, n, m, spaces):
         a = np.int64(s.present[i])
         t.seen[a] += 1
         kind = np.int64(s.kind[a])
-        if kind == VARIOUS:
+        if kind == KIND_VARIOUS:
             continue
         form, x = np.int64(NAMED), np.uint64(s.at[a])
         if kind == NUMBER:

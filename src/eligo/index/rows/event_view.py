@@ -1,16 +1,16 @@
 """An event in coordinates (packed_predicate.py), as all indexes see it.
 
-    attribute a    kind[a]    NUMBER … STRING: it has one value, at[a]; ABSENT; VARIOUS: several, a range, or none
+    attribute a    kind[a]    NUMBER … STRING: one value, at[a]; KIND_ABSENT; KIND_VARIOUS: several, a range, or none
                    prefix[a]  of its one string, if that came with its bytes
                    place[a]   of its one value on the short line; NOWHERE; SEVERAL
                    first[a] … stop[a]     its entries, where it is present
     entry j        entry_kind, low, high: a value, or those that a range allows, of one kind; low_place, high_place
                    source[j]: the value's entry in the event buffer, or -1 - the run of the range table; a list without
                    values has no entries
-    present        attributes of the event, `count[0]` of them; `count[1]` of these are VARIOUS
+    present        attributes of the event, `count[0]` of them; `count[1]` of these are KIND_VARIOUS
 
-Invariant: attributes that the event viewed last lacks are ABSENT. So one view does for any number of indexes, each of
-which says how many attributes it knows.
+Invariant: attributes that the event viewed last lacks are KIND_ABSENT. So one view does for any number of indexes, each
+of which says how many attributes it knows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from eligo.index.rows.line import (
 from eligo.index.rows.packed_predicate import TINY_ATTRIBUTES, high_coordinate, low_coordinate
 from eligo.jit import bits_of, float_of, handle, inline
 
-ABSENT, VARIOUS = 5, 6
+KIND_ABSENT, KIND_VARIOUS = 5, 6
 FAILS, HOLDS = 0, 1
 
 
@@ -52,7 +52,7 @@ make_event_view = handle("EventView", _FIELDS)
 def no_event_view(attributes: int, entries: int) -> object:
     """Returns the view of an event without attributes, with room for so many entries, of which a range takes four."""
     return make_event_view(
-        np.full(attributes, ABSENT, np.uint8),
+        np.full(attributes, KIND_ABSENT, np.uint8),
         np.zeros(attributes, np.int64),
         np.zeros(attributes, np.int64),
         np.full(max(attributes, TINY_ATTRIBUTES), NOWHERE, np.uint32),  # whatever a word taken for a check could name
@@ -104,7 +104,7 @@ def view_event(e, event, s, known):
     place, lowest, highest = s.place, s.low_place, s.high_place
     offsets, meta, keys, range_offsets, runs = e.offsets, e.meta, e.key, e.range_offsets, e.range_runs
     for i in range(s.count[0]):
-        kinds[present[i]], place[present[i]] = ABSENT, NOWHERE
+        kinds[present[i]], place[present[i]] = KIND_ABSENT, NOWHERE
     n = k = several = 0
     j, end = offsets[event], offsets[event + 1]
     while j < end:
@@ -147,7 +147,7 @@ def view_event(e, event, s, known):
                 row = keys[j - 1]
                 s.prefix[a] = prefix_of(e.text, e.text_low[row], e.text_high[row])
         else:
-            kinds[a], place[a] = VARIOUS, SEVERAL
+            kinds[a], place[a] = KIND_VARIOUS, SEVERAL
             several += 1
         present[k] = a
         k += 1

@@ -7,7 +7,7 @@ import numpy as np
 from eligo.compile import codes
 from eligo.compile.events import ordered_float
 from eligo.compile.like import like
-from eligo.index.rows.event_view import ABSENT, FAILS, HOLDS
+from eligo.index.rows.event_view import FAILS, HOLDS, KIND_ABSENT
 from eligo.index.rows.line import BITS, MAX, MIN, STRING, high_at, low_at
 from eligo.index.rows.packed_predicate import (
     ASK,
@@ -280,7 +280,7 @@ def entry_meets(words, at, s, j, e, strings):
 def ask_check(words, at, s, e, strings):
     """Whether the event satisfies the check words[at:]: some value has to lie in its set, or, negated, all of them."""
     a, flags = attribute_of(words[at]), flags_of(words[at])
-    if s.kind[a] == ABSENT:
+    if s.kind[a] == KIND_ABSENT:
         return HOLDS if flags & codes.ABSENT_HOLDS else FAILS
     every = flags & codes.ALL_VALUES != 0
     for j in range(s.first[a], s.stop[a]):

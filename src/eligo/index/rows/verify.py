@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from eligo.compile import codes
-from eligo.index.rows.event_view import ABSENT, FAILS, VARIOUS
+from eligo.index.rows.event_view import FAILS, KIND_ABSENT, KIND_VARIOUS
 from eligo.index.rows.growable import prefetch
 from eligo.index.rows.line import BITS, SEVERAL, STRING
 from eligo.index.rows.packed_predicate import (
@@ -132,10 +132,10 @@ def verify_rows(words, starts, ends, count, single, s, e, strings, found, k, cou
                 # Not tiny. A place tells the kind of value too.
                 code, length = np.int64(word), np.uint64(check_words(np.int64(word)))
                 a = word >> np.uint64(40)
-                if kinds[a] == ABSENT:
+                if kinds[a] == KIND_ABSENT:
                     if code >> 8 & codes.ABSENT_HOLDS == 0:
                         break
-                elif code & ASKING or kinds[a] == VARIOUS:
+                elif code & ASKING or kinds[a] == KIND_VARIOUS:
                     if code & 15 == STRING and kinds[a] == STRING and length > np.uint64(4):
                         # No need to ask where the first eight bytes tell that the string lies below or above all runs.
                         prefix, least, most = s.prefix[a], words[q + two + four], words[q + length - one]
