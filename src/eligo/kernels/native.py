@@ -28,7 +28,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numba
 from numba import _dynfunc, types
-from numba.core import cgutils, config, imputils, ir, postproc, transforms, typing
+from numba.core import cgutils, config, imputils, interpreter, ir, postproc, transforms, typing
 from numba.core.base import BaseContext
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
@@ -121,6 +121,12 @@ class Linked(Body):
     """A wrapper and all that it calls, optimised for the target."""
 
     symbol = ""  # the name of the wrapper, which alone is seen from outside
+
+    def _optimize_final_module(self) -> None:
+        """Optimises once. Numba does so twice, for a pass between that removes what counts references."""
+        manager: Any = self._codegen._module_pass_manager()
+        manager, *builder = manager if isinstance(manager, tuple) else (manager,)
+        manager.run(self._final_module, *builder)
 
     def finalize(self) -> None:
         whole = self._final_module
@@ -242,6 +248,11 @@ def _brief_run(self: Any, emit_dels: bool = False, **options: Any) -> None:
     function.generator_info = None
     if emit_dels and "extend_lifetimes" in options:
         self._insert_var_dels(**options)
+
+
+# These look through every function for what is in no kernel: `with`, and dictionaries.
+for _search in ("peep_hole_delete_with_exit", "peep_hole_fuse_dict_add_updates"):
+    _instead_of(interpreter, _search)(lambda function: function)
 
 
 # Numba writes about a hundred instructions for `handle.field[i]`, for it copies each array to memory to look at it, and
