@@ -87,6 +87,17 @@ def test_only_kernels_have_no_types() -> None:
         assert set(untyped(ast.parse(path.read_text()), False)) <= made, path
 
 
+def test_no_kernel_assigns_a_field_of_a_handle() -> None:
+    """Kernels count no references to what they borrow, so an array that a handle had may still be read (native.py)."""
+    found = []
+    for path in [*SOURCE.rglob("*.py"), *LAB.rglob("*.py")]:
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef) and not has_types(function):
+                stored = [node for node in ast.walk(function) if isinstance(getattr(node, "ctx", None), ast.Store)]
+                found += [f"{path.name}:{node.lineno}" for node in stored if isinstance(node, ast.Attribute)]
+    assert not found
+
+
 def test_the_engine_does_not_know_the_lab() -> None:
     for path in SOURCE.rglob("*.py"):
         assert "eligo_lab" not in path.read_text(), path
