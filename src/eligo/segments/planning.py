@@ -42,7 +42,7 @@ _FEWER: Final = 0.75  # of the time of an earlier kind, at which a later one is 
 _COSTS: Final = {"propagation": (3.0, 5.0, 3.0), "pst-hash": (6.0, 8.0, 2.0), "scan": (4.0, 2.5, 2.5)}
 # The same of one of many events, and of a thousand of its values.
 _BATCH_COSTS: Final = {
-    "propagation": (2.0, 4.0, 3.0, 0.0),
+    "propagation": (2.0, 4.0, 3.0, 100.0),
     "pst-hash": (2.0, 6.0, 3.0, 250.0),
     "scan": (2.0, 2.5, 2.5, 0.0),
 }
