@@ -30,7 +30,7 @@ def _versions() -> str:
 @cache
 def archive_name() -> str:
     """Returns the name of the package's archive for this Python and this processor, which may not exist."""
-    return f"{sys.implementation.cache_tag}-{native.target()[0]}"
+    return f"{sys.implementation.cache_tag}-{native.target().kind}"
 
 
 def key_of(kernel: native.Kernel, args: tuple[Any, ...]) -> str:
