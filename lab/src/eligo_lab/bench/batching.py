@@ -8,6 +8,9 @@
     one by one, a dict in and ids out                 auto, one   propagation, one   pst-hash, one
     one by one, of `tenants` alone                    by hand: a dict from tenant to rules, each a compiled function
 
+The option `later` is the share of the rules that come after the others: all but a few at once, these one by one. So a
+matcher has several segments.
+
 Answers are verified before: those of all events in blocks, of the slower ones on some, and of some one by one.
 """
 
@@ -25,7 +28,7 @@ import pyarrow as pa
 import eligo
 from eligo.segments.rule_set import RuleSet
 from eligo_lab.bench.harness import Task
-from eligo_lab.bench.prepare import Prepared, as_dicts, prepare
+from eligo_lab.bench.prepare import Prepared, as_dicts, prepare, texts
 from eligo_lab.bench.progress import Progress
 from eligo_lab.bench.tables import Table, digits, duration
 from eligo_lab.bench.verify import DisagreementError
@@ -37,6 +40,7 @@ FIXED = (BLOCKS, HASH, *EVALUATORS)
 ONE = {AUTO: "auto, one", "shared": "propagation, one", HASH: "pst-hash, one"}  # of which matcher
 _FEW = 512  # events of a batch that is matched by an index alone
 _SINGLE = 200  # events one by one
+_LAST = 16  # of the rules that come later: those that come one by one
 _COPIED = 1 << 28  # bytes, to see how fast memory is
 
 
@@ -105,16 +109,21 @@ def _one_by_one(matcher: eligo.Matcher, events: list[dict[str, Any]]) -> None:
 def matcher_of(made: Workload, task: Task, index: str, evaluator: str) -> eligo.Matcher:
     """A matcher of the rules, which are 0, 1, …; without text where they need not be written for it."""
     matcher = eligo.Matcher(index, evaluator)
+    rules, later = matcher.engine.rules, int(task.rules * task.options.get("later", 0))
     if made.draft is None:
-        matcher.add_many(made.rules.slice(0, task.rules))
-        matcher.engine.rules.wait()
-        return matcher
-    ready: Prepared = prepare(made, task.rules, 1)
-    rules = matcher.engine.rules
-    rules.multi = ready.multi
-    rules.adopt(ready.attributes, ready.strings)
-    rules.extend([rules.made(ready.table, ready.compiled)])
+        matcher.add_many(made.rules.slice(0, task.rules - later))
+    else:
+        ready: Prepared = prepare(made, task.rules - later, 1)
+        rules.multi = ready.multi
+        rules.adopt(ready.attributes, ready.strings)
+        rules.extend([rules.made(ready.table, ready.compiled)])
+        rules.next_sequence = ready.rules
     rules.wait()  # until it is planned
+    numbers = range(task.rules - later, task.rules)
+    arriving = list(zip(numbers, texts(made, numbers), strict=True))
+    matcher.add_many(arriving[:-_LAST])
+    for number, text in arriving[-_LAST:]:
+        matcher.add(number, text)
     return matcher
 
 

@@ -44,7 +44,7 @@ class Point:
     x: float | None = None
     parameters: Parameters = field(default_factory=dict)
     workload: str = ""  # where it is another than the experiment's
-    options: Parameters = field(default_factory=dict)  # of indexes and evaluators, for those who have them
+    options: Parameters = field(default_factory=dict)  # of a method; or of indexes and evaluators that have them
 
 
 @dataclass(frozen=True)

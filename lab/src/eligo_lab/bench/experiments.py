@@ -388,6 +388,7 @@ _BATCHES = [
         (
             Point("uniform 1%", None, begen(M, zipf=0.0, match=0.01)),
             Point("uniform 0.1%", None, begen(M, zipf=0.0, match=0.001, events=16 * K)),
+            Point("rules later", None, begen(M, zipf=0.0, match=0.001, events=16 * K), options={"later": 0.001}),
             Point("dense 0.1%", None, dense(events=16 * K)),
             Point("Zipf 0.1%", None, begen(M, zipf=ZIPF, match=0.001, events=16 * K)),
             Point("sparse", None, dense(30_000, rules=100 * K, events=2048)),
