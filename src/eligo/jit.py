@@ -121,6 +121,16 @@ def trailing_zeros(context, word):
 
 
 @intrinsic
+def count_ones(context, word):
+    """Returns how many bits of a word are set."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
 def leading_zeros(context, word):
     """Returns how many bits stand before the highest one that is set; the word must not be 0."""
 

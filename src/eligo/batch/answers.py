@@ -5,9 +5,16 @@ counts its matches of each event in each range. A range takes the notes of its r
 the order of the rules, by bits. From all counts together follows where its first match of each event belongs.
 
     note n        of the rule note[4n]; its events are 16-bit numbers from the address note[4n + 1] to note[4n + 2];
-                  note[4n + 3] is another of the same rule, or -1
+                  note[4n + 3] is another of the same rule, or -1. If note[4n + 2] < 0, its events are the bits of a
+                  block at that address, of which the first is event ~note[4n + 2]
     head[rule]    its last note, if its bit is set in `marked` (straight.py)
     noted         the rules that have notes, in order
+
+Where many rules in turn have bits, 64 of them are handed out together: their bits are written to `tiles`, a tile for
+64 events, and turned around there, from a word of events for each rule to a word of rules for each event.
+
+    tiles[64 t + k]    before: the bits of events 64 t … 64 t + 63 that the k-th rule matches
+    tiles[event]       after: the bits of the rules that the event matches. Invariant: between such rules all are 0
 """
 
 from __future__ import annotations
@@ -17,17 +24,21 @@ from typing import Any
 import numpy as np
 
 from eligo.batch.search import NOTES
-from eligo.batch.words import prefetch
+from eligo.batch.words import EVENTS, WORDS, and_both, copy_bits, count_bits, prefetch, xor_bits
 from eligo.compile.compiled import grown
 from eligo.evaluate.straight import mark, take_marked
-from eligo.jit import handle, kernel, short_at
+from eligo.jit import handle, inline, int64_at, kernel, short_at, trailing_zeros
 
 BUCKETS = 1024  # of rules, that ranges are made of
 SOON = 8  # rules of which the events are fetched before they are needed
-NOTES_TAKEN, RULES_NOTED = 0, 1  # in `count`
+TOGETHER = 512  # rules whose bits are turned around together
+DIGITS = 32  # of numbers that bits of a block are counted in
+NOTES_TAKEN, RULES_NOTED, BITS_TAKEN = 0, 1, 2  # in `count`: notes, rules that have some, notes that are bits
 
 # The notes of a range as one argument of kernels.
-make_range = handle("RangeHandle", ("note", "head", "marked", "marked_words", "all_allowed", "noted", "count"))
+make_range = handle(
+    "RangeHandle", ("note", "head", "marked", "marked_words", "all_allowed", "noted", "tiles", "handed", "count")
+)
 
 
 def new_range(rules: int) -> Any:
@@ -39,16 +50,22 @@ def new_range(rules: int) -> Any:
         np.zeros((rules + 4095) // 4096, np.uint64),
         np.zeros(0, np.uint8),
         np.zeros(1024, np.int32),
-        np.zeros(2, np.int64),
+        np.zeros(EVENTS, np.uint64),
+        np.zeros(TOGETHER, np.int64),
+        np.zeros(3, np.int64),
     )
 
 
 @kernel
 def count_matches(w, rules, counts):
     """Adds to `counts` how many matches a search has noted of each of BUCKETS equal parts of the rules."""
+    pool = w.pool.ctypes.data
     for n in range(w.state[NOTES]):
         if w.note_rule[n] >= 0:
-            counts[w.note_rule[n] * BUCKETS // rules] += w.note_end[n] - w.note_begin[n]
+            many = w.note_end[n] - w.note_begin[n]
+            if w.note_end[n] < 0:
+                many = count_bits(pool, w.note_begin[n] >> 2, WORDS)
+            counts[w.note_rule[n] * BUCKETS // rules] += many
 
 
 @kernel
@@ -56,6 +73,7 @@ def count_events(w, borders, events, counts):
     """Adds to counts[events * range + event] how many matches a search has noted; ranges begin at `borders`."""
     pool = w.pool.ctypes.data
     note_rule, note_begin, note_end = w.note_rule, w.note_begin, w.note_end
+    bits = False
     for n in range(w.state[NOTES]):
         rule, first = note_rule[n], 0
         if rule >= 0:
@@ -65,6 +83,44 @@ def count_events(w, borders, events, counts):
                 k += 1
             for i in range(note_begin[n], note_end[n]):
                 counts[first + short_at(pool, i)] += 1
+            bits |= note_end[n] < 0
+    if bits:
+        count_bits_of_events(w, borders, events, counts)
+
+
+@inline
+def count_bits_of_events(w, borders, events, counts):
+    """Adds to `counts` the matches of notes that are bits, as binary numbers of as many events as a word has bits."""
+    pool, blocks, ranges = w.pool.ctypes.data, (events + EVENTS - 1) // EVENTS, len(borders) - 1
+    carry = ranges * blocks * DIGITS
+    digits = np.zeros((carry + 2) * WORDS, np.uint64)
+    for n in range(w.state[NOTES]):
+        if w.note_end[n] < 0:
+            k = 0
+            while w.note_rule[n] >= borders[k + 1]:
+                k += 1
+            add_bits(digits.ctypes.data, k * blocks + ~w.note_end[n] // EVENTS, carry, pool + 2 * w.note_begin[n])
+    for k in range(ranges):
+        for event in range(events):
+            at = DIGITS * (k * blocks + event // EVENTS) * WORDS + (event % EVENTS >> 6)
+            for digit in range(DIGITS):
+                bit = digits[at + digit * WORDS] >> np.uint64(event & 63) & np.uint64(1)
+                counts[events * k + event] += np.int64(bit) << digit
+
+
+@inline
+def add_bits(digits, number, carry, bits):
+    """Adds 1 to those of EVENTS numbers whose bits are set at the address `bits`. `digits` is the address of the binary
+    digits of such numbers, one digit of all of them after another, with room for two blocks of bits from `carry` on.
+    """
+    digit = DIGITS * number
+    copy_bits(bits, 0, digits, carry)
+    left = True
+    while left:
+        left = and_both(digits, carry, digits, digit, digits, carry + 1)
+        xor_bits(digits, carry, digits, digit)
+        copy_bits(digits, carry + 1, digits, carry)
+        digit += 1
 
 
 @kernel
@@ -85,16 +141,18 @@ def place_matches(counts, first, ends, position):
 @kernel
 def take_notes(w, low, high, o):
     """Takes the notes of the rules from `low` to below `high` from a search."""
-    n, many = o.count[NOTES_TAKEN], w.state[NOTES]
+    n, many, bits = o.count[NOTES_TAKEN], w.state[NOTES], o.count[BITS_TAKEN]
     o.note = grown(o.note, 4 * (n + many + 1))
     note, pool = o.note, w.pool.ctypes.data
     note_rule, note_begin, note_end = w.note_rule, w.note_begin, w.note_end
     for i in range(many):  # without a branch, which would be mispredicted every other time
         rule = np.int64(note_rule[i])
+        end, taken = note_end[i], np.int64(low <= rule) & np.int64(rule < high)
         note[4 * n] = rule
-        note[4 * n + 1], note[4 * n + 2] = pool + 2 * note_begin[i], pool + 2 * note_end[i]
-        n += np.int64(low <= rule) & np.int64(rule < high)
-    o.count[NOTES_TAKEN] = n
+        note[4 * n + 1], note[4 * n + 2] = pool + 2 * note_begin[i], pool + 2 * end if end >= 0 else end
+        n += taken
+        bits += taken & np.int64(end < 0)
+    o.count[NOTES_TAKEN], o.count[BITS_TAKEN] = n, bits
 
 
 @kernel
@@ -115,22 +173,111 @@ def hand_out(o, names, position, found):
     """Writes the rules in order, or `names` of them if there are any, and forgets the notes. The next match of event i
     goes to found[position[i]].
     """
+    rules = o.count[RULES_NOTED]
+    if o.count[BITS_TAKEN] == 0:
+        hand_out_each(o, names, position, found, 0, rules)
+    else:
+        o.tiles = grown(o.tiles, TOGETHER // 64 * whole_blocks(len(position)))
+        for first in range(0, rules, TOGETHER):
+            stop = min(first + TOGETHER, rules)
+            if 64 * count_bit_notes(o, first, stop) >= TOGETHER // 64 * len(position):
+                hand_out_together(o, names, position, found, first, stop)
+            else:
+                hand_out_each(o, names, position, found, first, stop)
+    o.count[NOTES_TAKEN] = o.count[BITS_TAKEN] = 0
+
+
+@inline
+def hand_out_each(o, names, position, found, first, stop):
+    """Writes the rules noted[first : stop], one after another."""
     note, head, noted, note_at = o.note, o.head, o.noted, o.note.ctypes.data
-    last = o.count[RULES_NOTED] - 1
-    for k in range(last + 1):
-        prefetch(note_at + 32 * np.int64(head[noted[min(k + 2 * SOON, last)]]))
-        soon = note[4 * head[noted[min(k + SOON, last)]] + 1]
+    for k in range(first, stop):
+        prefetch(note_at + 32 * np.int64(head[noted[min(k + 2 * SOON, stop - 1)]]))
+        soon = note[4 * head[noted[min(k + SOON, stop - 1)]] + 1]
         prefetch(soon)
         prefetch(soon + 64)
         rule = noted[k]
         name = names[rule] if len(names) else np.int64(rule)
         n = np.int64(head[rule])
         while n >= 0:
-            begin = note[4 * n + 1]
-            for i in range((note[4 * n + 2] - begin) >> 1):
+            begin, end = note[4 * n + 1], note[4 * n + 2]
+            for i in range((end - begin) >> 1):
                 event = short_at(begin, i)
                 at = position[event]
                 found[at] = name
                 position[event] = at + 1
+            if end < 0:
+                for word in range(WORDS):
+                    left = np.uint64(int64_at(begin, word))
+                    while left:
+                        event = ~end + 64 * word + np.int64(trailing_zeros(left))
+                        left &= left - np.uint64(1)
+                        found[position[event]] = name
+                        position[event] += 1
             n = note[4 * n + 3]
-    o.count[NOTES_TAKEN] = 0
+
+
+@inline
+def count_bit_notes(o, first, stop):
+    """Returns how many notes of the rules noted[first : stop] are bits."""
+    many = 0
+    for k in range(first, stop):
+        n = np.int64(o.head[o.noted[k]])
+        while n >= 0:
+            many += np.int64(o.note[4 * n + 2] < 0)
+            n = o.note[4 * n + 3]
+    return many
+
+
+@inline
+def hand_out_together(o, names, position, found, first, stop):
+    """Writes the rules noted[first : stop], at most TOGETHER, event by event."""
+    note, head, noted, tiles, handed, one = o.note, o.head, o.noted, o.tiles, o.handed, np.uint64(1)
+    width = whole_blocks(len(position))
+    for k in range(stop - first):
+        rule = noted[first + k]
+        handed[k] = names[rule] if len(names) else np.int64(rule)
+        n, tile = np.int64(head[rule]), width * (k >> 6)
+        while n >= 0:
+            if note[4 * n + 2] < 0:
+                for word in range(WORDS):
+                    tiles[tile + ~note[4 * n + 2] + 64 * word + (k & 63)] = np.uint64(int64_at(note[4 * n + 1], word))
+            n = note[4 * n + 3]
+    turn_around(tiles)
+    for k in range(stop - first):  # notes that are lists
+        n, tile = np.int64(head[noted[first + k]]), width * (k >> 6)
+        while n >= 0:
+            for i in range((note[4 * n + 2] - note[4 * n + 1]) >> 1):
+                tiles[tile + short_at(note[4 * n + 1], i)] |= one << np.uint64(k & 63)
+            n = note[4 * n + 3]
+    for event in range(len(position)):
+        at = position[event]
+        for k in range(0, stop - first, 64):
+            left = tiles[width * (k >> 6) + event]
+            tiles[width * (k >> 6) + event] = 0
+            while left:
+                found[at] = handed[k + np.int64(trailing_zeros(left))]
+                left &= left - one
+                at += 1
+        position[event] = at
+
+
+@inline
+def whole_blocks(events):
+    """Returns the number of events in as many blocks as so many events take."""
+    return (events + EVENTS - 1) // EVENTS * EVENTS
+
+
+@inline
+def turn_around(tiles):
+    """Turns each tile around: bit j of word i becomes bit i of word j."""
+    for tile in range(0, len(tiles), 64):
+        width, mask = 32, np.uint64(0xFFFFFFFF)
+        while width:
+            for pair in range(tile, tile + 64, 2 * width):
+                for i in range(pair, pair + width):
+                    swapped = (tiles[i] >> np.uint64(width) ^ tiles[i + width]) & mask
+                    tiles[i] ^= swapped << np.uint64(width)
+                    tiles[i + width] ^= swapped
+            width >>= 1
+            mask ^= mask << np.uint64(width)

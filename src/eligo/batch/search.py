@@ -16,7 +16,9 @@ any order, each with a block and a scratch of its own; where rows open parts, on
     w.words    room for bits: SOURCE, ROW, … and behind them two for each tree of a program under way
     queue      rows on their way: their bits, of a whole block or of the window that begins at word queue_from[i]
     note n     rule note_rule[n], or row ~note_rule[n] which opens other things, is satisfied by the events
-               pool[note_begin[n] … note_end[n]]. It has a note for each block, and an event is in one of them at most
+               pool[note_begin[n] … note_end[n]]. It has a note for each block, and an event is in one of them at most.
+               If note_end[n] < 0, they are DENSE or more of a block of all events, the first of which is ~note_end[n],
+               and pool has the block's bits from note_begin[n] on
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from eligo.batch.words import (
     but_bits,
     copy_bits,
     copy_few,
+    count_bits,
     list_members,
     or_bits,
     prefetch,
@@ -48,10 +51,11 @@ from eligo.batch.words import (
 from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays, grown
 from eligo.compile.predicates import holds
-from eligo.jit import handle, inline, kernel, trailing_zeros
+from eligo.jit import handle, inline, int64_at, kernel, put_int64, trailing_zeros
 
 SOURCE, ROW, VALUE, SOME, OUTSIDE, RESULT, EVERY, FRAMES = 0, 1, 2, 3, 4, 5, 6, 7  # in w.words
 QUEUE = 128
+DENSE = 128  # events of a block from which their bits take less time than a list of them
 AHEAD = 256  # items that are fetched before they are needed
 # In w.state: notes, events in the pool, parts seen, rows in the queue, words of each of these, whether a block is for
 # one attribute.
@@ -389,7 +393,7 @@ def open_done(layout, e, b, w, finished, width, allowed):
     others = False
     for j in range(finished):
         row = done_row[j]
-        begin, more = end, False
+        begin, stop, more = end, end, False
         if n + opens[row + 1] - opens[row] >= len(note_rule):  # equal rules are one row
             w.state[NOTES], w.state[POOLED] = n, end
             make_note_room(w, opens[row + 1] - opens[row] + finished, 64 * width * finished)
@@ -400,8 +404,8 @@ def open_done(layout, e, b, w, finished, width, allowed):
                 more = True
             elif len(allowed) == 0 or allowed[rule]:
                 if end == begin:
-                    end = list_members(done, width * j, width, members, done_from[j], pool, end)
-                note_rule[n], note_begin[n], note_end[n] = rule, begin, end
+                    begin, stop, end = put_events(b, pool, done, width * j, width, done_from[j], end, apart)
+                note_rule[n], note_begin[n], note_end[n] = rule, begin, stop
                 n += 1
         if more and apart:
             if end == begin:
@@ -416,6 +420,20 @@ def open_done(layout, e, b, w, finished, width, allowed):
             for word in range(width):
                 w.words[WORDS * ROW + done_from[j] + word] = w.done[width * j + word]
             open_units(layout, e, b, w, done_row[j], False, allowed)
+
+
+@inline
+def put_events(b, pool, bits, at, width, first_word, end, apart):
+    """Writes the events of a block whose bits are set in bits[at : at + width], of which the first is that of event
+    64 * first_word, to pool[end] and on. Returns the begin and the end of a note of them, and the end of the pool.
+    """
+    if not apart and width == WORDS and 4 * count_bits(bits, at, WORDS // 4) >= DENSE:
+        begin = (end + 3) & ~np.int64(3)
+        for word in range(WORDS):
+            put_int64(pool, (begin >> 2) + word, int64_at(bits, at + word))
+        return begin, ~np.int64(b.members[0]), begin + 4 * WORDS
+    stop = list_members(bits, at, width, b.members.ctypes.data, first_word, pool, end)
+    return end, stop, stop
 
 
 @inline
@@ -501,9 +519,9 @@ def note_value(b, w, rule, value):
     """Notes a rule with the events in a value."""
     make_note_room(w, 1, EVENTS)
     n, begin = w.state[NOTES], w.state[POOLED]
-    words, members, pool = w.words.ctypes.data, b.members.ctypes.data, w.pool.ctypes.data
-    end = list_members(words, WORDS * value, WORDS, members, 0, pool, begin)
-    w.note_rule[n], w.note_begin[n], w.note_end[n] = rule, begin, end
+    words, pool = w.words.ctypes.data, w.pool.ctypes.data
+    begin, stop, end = put_events(b, pool, words, WORDS * value, WORDS, 0, begin, False)
+    w.note_rule[n], w.note_begin[n], w.note_end[n] = rule, begin, stop
     w.state[NOTES], w.state[POOLED] = n + 1, end
 
 

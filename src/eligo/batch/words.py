@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from eligo.jit import inline, int64_at, put_short, short_at, trailing_zeros
+from eligo.jit import count_ones, inline, int64_at, put_short, short_at, trailing_zeros
 
 WORDS = 16
 EVENTS = 64 * WORDS  # of one block
@@ -126,6 +126,15 @@ def _anding_listed(words: int) -> Any:
 # These write given[at] & (planes[place[s]] ^ …), for `count` slots s from slots[first] on, to target[to] and return
 # whether a bit is set in it. `place` and `slots` are addresses of arrays of int32.
 and_listed, and_few_listed = _anding_listed(WORDS), _anding_listed(FEW)
+
+
+@inline
+def count_bits(bits, at, count):
+    """Returns how many bits are set in bits[at : at + count]; `bits` is an address."""
+    found = np.int64(0)
+    for word in range(at, at + count):
+        found += np.int64(count_ones(np.uint64(int64_at(bits, word))))
+    return found
 
 
 @inline

@@ -247,6 +247,41 @@ def test_threads_that_share_the_events_give_the_same_answer(monkeypatch: pytest.
     assert pairs(m.match_batch(table, threads=2)) == [pair for pair in expected if pair[1] in left]
 
 
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("trees", [True, False])
+def test_rules_that_many_events_satisfy(monkeypatch: pytest.MonkeyPatch, named: bool, trees: bool) -> None:
+    """Notes that are bits and notes that are lists, of the same rules and of neighbours, in several blocks."""
+    monkeypatch.setattr(engine, "_WORTH", 0)
+    r = random.Random(8)
+
+    def text(i: int) -> str:
+        low, often = r.randrange(1000), 1500 <= i < 3500 or r.random() < 0.03
+        wide = f"x >= {low // 3}" if often else f"x between {low} and {low + 9}"
+        if i % 3 == 0:
+            return f"y = {r.randrange(40)} and {wide}"
+        if i % 3 == 1:
+            return f"{wide} and x < {low + 700}"
+        return f"({wide} and y != 3) or (z = {i % 9} and x >= 500)" if trees else f"z in (0, 1, 2, {i % 9}) and {wide}"
+
+    m, other = eligo.Matcher("bitmap"), eligo.Matcher("scan")
+    texts = [text(i) for i in range(4000)]
+    texts += texts[2000:2200]  # equal rules share one note's events
+    for one in (m, other):
+        one.add_many((i if named else f"r{i}", text, 0, ["odd"] if i % 2 else []) for i, text in enumerate(texts))
+    count = 3 * EVENTS + 77
+    columns = {name: [r.randrange(most) for _ in range(count)] for name, most in (("x", 1000), ("y", 40), ("z", 9))}
+    columns["x"] = [None if i // EVENTS == 1 and r.random() < 0.8 else x for i, x in enumerate(columns["x"])]
+    table = pa.table(columns)
+    for size in (1, 64, EVENTS, EVENTS + 1, count):
+        expected = other.match_batch(table.slice(0, size))
+        for threads in (1, 2, 3):
+            assert m.match_batch(table.slice(0, size), threads=threads).equals(expected)
+    assert expected.num_rows > 100 * count
+    odd = other.match_batch(table, tags=["odd"], limit=50)
+    assert m.match_batch(table, tags=["odd"], limit=50).equals(odd)
+    assert m.match_batch(table).equals(expected), "room for bits is left clean"
+
+
 @pytest.mark.parametrize("rules", [["a0 = 77"], ["a0 >= 0"], ["a0 >= 0"] * 3000, ["a0 = 1", *["a0 = 77"] * 3000]])
 def test_threads_share_few_and_many_matches(monkeypatch: pytest.MonkeyPatch, rules: list[str]) -> None:
     """However matches are spread over the rules: all of one rule, or none at all."""
