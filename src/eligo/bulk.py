@@ -99,8 +99,10 @@ def _slices(offsets: I64, data: U8, first: int, stop: int, keep: NDArray[np.bool
     return moved, kept
 
 
-def pieces_of(rules: Any) -> Iterator[Rows | Columns]:
-    """Yields all rows, piece by piece, in the order of the input."""
+def pieces_of(rules: Any, text_of: Callable[[object], str]) -> Iterator[Rows | Columns]:
+    """Yields all rows, piece by piece, in input order. `text_of` returns the text of an expression in another form, so
+    that it is read together with the others, or raises an `EligoError`.
+    """
     if not isinstance(rules, pa.Table | pa.RecordBatch) and hasattr(rules, "__arrow_c_stream__"):
         rules = _frame_table(rules)
     first = 0
@@ -111,11 +113,11 @@ def pieces_of(rules: Any) -> Iterator[Rows | Columns]:
         return
     rows = rows_of(rules)
     while some := list(islice(rows, _PIECE)):
-        yield Rows(first, some) if len(some) < MANY else _row_columns(some, first)
+        yield Rows(first, some) if len(some) < MANY else _row_columns(some, first, text_of)
         first += len(some)
 
 
-def _row_columns(rows: Sequence[Row | EligoError], first: int) -> Rows | Columns:
+def _row_columns(rows: Sequence[Row | EligoError], first: int, text_of: Callable[[object], str]) -> Rows | Columns:
     count = len(rows)
     ids: list[Any] = [None] * count
     texts: list[bytes] = [b""] * count
@@ -126,8 +128,12 @@ def _row_columns(rows: Sequence[Row | EligoError], first: int) -> Rows | Columns
             continue
         ids[i] = plain_id(row[0])
         # What can be iterated only once, such as a generator of tags, is left for when the row itself is read.
-        if type(row[1]) is str and is_id(ids[i]) and isinstance(row[3], tuple | list | str | None):
-            texts[i] = row[1].encode("utf-8", "surrogatepass")  # refused when the text is read
+        if is_id(ids[i]) and isinstance(row[3], tuple | list | str | None):
+            try:
+                text = row[1] if type(row[1]) is str and row[1][:1] != "{" else text_of(row[1])
+            except EligoError:
+                continue  # the error is raised where the row itself is read
+            texts[i] = text.encode("utf-8", "surrogatepass")  # refused when the text is read
             usual[i] = _has_usual_rest(i, row, weights, tags, owners)
     return _with_ids(first, ids, _joined(texts), weights, tags, owners, usual, rows.__getitem__) or Rows(first, rows)
 

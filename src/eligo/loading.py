@@ -103,7 +103,7 @@ class Loader:
         self.rules.loading += 1
         try:
             # Rules are fetched and read without the lock: their source may be slow.
-            for piece in pieces_of(source):
+            for piece in pieces_of(source, self._text_of):
                 if isinstance(piece, Columns):
                     load.take_columns(piece)
                     continue
@@ -114,6 +114,9 @@ class Loader:
         finally:
             self.rules.loading -= 1
         return sorted(load.rejects, key=lambda reject: reject.row)
+
+    def _text_of(self, expression: object) -> str:
+        return read_rule(expression, self.limits, self.refused)[1]
 
     def remove(self, rule: RuleId) -> None:
         rules = self.rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from eligo import bulk
 from eligo.compile.rule_text import reader
 from eligo.errors import EligoError
 from eligo.evaluate.registry import EVALUATORS
-from eligo.language import parse
+from eligo.language import parse, to_json
 
 EVENTS: list[dict[str, Any]] = [
     {"a": 1, "b": 2, "c": {"d": "x"}, "m": [1, "x"], "n": {"o": ["x", "y"]}},
@@ -67,6 +68,24 @@ def as_table(rows: list[tuple[Any, ...]]) -> pa.Table:
     )
 
 
+def in_other_forms(draw: random.Random, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The same rules as nodes, JSON forms and these encoded, some of which are wrong."""
+    made = []
+    for rule, text, *rest in rows:
+        expression: Any = text
+        if text is not None and draw.random() < 0.8:
+            try:
+                root = parse(text)
+                form: Any = to_json(root)
+                wrong = {"and": [form, {"attr": "a", "op": "=="}]} if draw.random() < 0.02 else form
+                expression = draw.choice((root, wrong, json.dumps(wrong) if isinstance(wrong, dict) else wrong))
+                expression = "{a = 1" if draw.random() < 0.02 else expression
+            except EligoError:
+                pass
+        made.append((rule, expression, *rest))
+    return made
+
+
 def outcome(matcher: eligo.Matcher, given: Any, replace: bool, on_error: Any = "collect") -> tuple[Any, ...]:
     """All that can be seen of a load."""
     try:
@@ -106,7 +125,7 @@ def test_read_together_or_one_by_one_is_the_same(monkeypatch: pytest.MonkeyPatch
         rows = rows_drawn(draw, 400, integers)
         before = rows_drawn(draw, 60, integers) if draw.random() < 0.5 else []
         settings = index, evaluator, draw.choice(("fails", "classical")), {"terms": 6} if draw.random() < 0.5 else None
-        for given in (rows, as_table(rows)):
+        for given in (rows, in_other_forms(draw, rows), as_table(rows)):
             replace = draw.random() < 0.5
             slow = loaded(monkeypatch, 10**9, before, given, replace, *settings)
             monkeypatch.setattr(bulk, "_PIECE", draw.choice((64, 10**5)))
