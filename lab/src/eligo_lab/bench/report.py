@@ -42,17 +42,30 @@ def report(results: list[dict[str, Any]], command: str) -> str:
 
 
 SUMMARY = """## In one screen
+"""
 
-Who finds the satisfied conjunctions of an event fastest, in the last and mostly hardest case of each comparison below,
-and how long `propagation` and `scan` take beside it. `auto` takes the faster one of
-`propagation` and `pst-hash`.
+OF_BATCHES = """What `Matcher()`, which is `auto`, takes for an event, reading it and making the answer included, in
+each case of the batches below; and how many times as fast it is as the best fixed choice of index and evaluator, in
+batches and one by one.
+"""
+
+OF_INDEXES = """Who finds the satisfied conjunctions of an event fastest, in the last and mostly hardest case of each
+comparison below, and how long `propagation` and `scan` take beside it. `auto` takes the faster one of `propagation`
+and `pst-hash`.
 """
 
 
 def summary(experiments: list[tuple[str, str, list[tables.Table]]]) -> list[str]:
-    """A table of the fastest in each experiment that compares indexes; nothing if there is none."""
+    """A table of what `auto` takes in batches, and one of the fastest in each experiment that compares indexes; of each
+    nothing if there is none.
+    """
     found: list[tuple[str, ...]] = []
+    batches: list[tuple[str, ...]] = []
     for name, title, its_tables in experiments:
+        if its_tables and {"auto", "auto, all", "auto, one"} <= set(its_tables[0][1]):
+            (_, columns, rows), (_, _, ratios), *_ = its_tables
+            shown = [columns.index(one) for one in (*columns[:4], "auto", "auto, all", "auto, one") if one != "events"]
+            batches += [(*(row[i] for i in shown), ratio[2], ratio[4]) for row, ratio in zip(rows, ratios, strict=True)]
         for heading, columns, rows in its_tables:
             times = {row[0]: row[-1] for row in rows if nanoseconds(row[-1]) is not None}
             if heading.lower().startswith("time of an event, index phase") and "propagation" in times:
@@ -60,10 +73,14 @@ def summary(experiments: list[tuple[str, str, list[tables.Table]]]) -> list[str]
                 beside = (times.get("propagation", ""), times.get("scan", ""))
                 found.append((f"{name}: {title}", f"{columns[0]}: {columns[-1]}", best, times[best], *beside))
                 break
-    if not found:
-        return []
-    columns = ("comparison", "case", "fastest", "time", "propagation", "scan")
-    return [SUMMARY, "\n".join(markdown(columns, found)) + "\n"]
+    parts = []
+    if batches:
+        head = ("a batch, one thread", "all threads", "one by one", "× in batches", "× one by one")
+        parts += [OF_BATCHES, "\n".join(markdown(("case", "rules", "matches an event", *head), batches)) + "\n"]
+    if found:
+        others = ("fastest", "time", "propagation", "scan")
+        parts += [OF_INDEXES, "\n".join(markdown(("comparison", "case", *others), found)) + "\n"]
+    return [SUMMARY, *parts] if parts else []
 
 
 def nanoseconds(shown: str) -> float | None:

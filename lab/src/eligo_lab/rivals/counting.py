@@ -4,7 +4,7 @@
                       of which a value in that space satisfies one predicate
     predicate p       conjunctions counting[counting_offsets[p] … [p+1]] that count it
     attribute a       wide[wide_offsets[a] … [a+1]]: its predicates that are not posted: of too many spaces, or
-                      satisfied by an absent attribute; row p of `tests` is predicate p alone
+                      satisfied by an absent attribute
     conjunction c     need[c]: how many of its predicates an event must satisfy, a byte; 255: not counted
     unneeding         conjunctions that need none: all their predicates hold while their attributes are absent
     always            conjunctions of more than 254 predicates, which a byte cannot count: verified for every event
@@ -25,6 +25,7 @@ from eligo.compile import codes
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
+from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.rows.event_view import view_event
 from eligo.index.rows.packed_predicate import BEHIND
@@ -34,26 +35,23 @@ from eligo.index.rows.verify import verify_rows
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline, kernel
 from eligo_lab.rivals.postings import FORBIDDEN, LEFT_OUT, enumerable, item_postings
-from eligo_lab.rivals.rows import TEST_ARRAYS, group_entries, nothing_located, tests_of
+from eligo_lab.rivals.rows import group_entries, nothing_located
 
 UNCOUNTED = 255
 _OWN = (
     "need", "space_base", "posting_offsets", "posting", "wide_offsets", "wide", "counting_offsets", "counting",
-    "unneeding", "words", *TEST_ARRAYS,
+    "unneeding", "words",
 )  # fmt: skip
 
 
 class _CountingScratch(Scratch):
     def __init__(self, conjunctions: Conjunctions) -> None:
         super().__init__(len(conjunctions))
-        predicates = len(conjunctions.predicates)
         self.handle = make_counting_scratch(
             nothing_located(conjunctions),
             np.zeros(len(conjunctions), np.uint8),
-            np.zeros(predicates + 1, np.int64),
-            np.zeros(predicates + 1, np.int64),
-            np.zeros(predicates, np.int32),
-            np.zeros(predicates, np.int32),
+            np.zeros(1, np.int64),
+            np.zeros(1, np.int64),
             self.found,
             self.counters,
         )
@@ -87,8 +85,8 @@ class Counting(ArrayIndex):
         posting_offsets, posting = item_postings(conjunctions, by_item, everything, space_base, signed=False)
         wide = np.nonzero(how == LEFT_OUT)[0].astype(np.int32)
         always = np.nonzero(need == UNCOUNTED)[0].astype(np.int32)
-        none, checks = np.full(len(always), -1, np.int32), checks_of(conjunctions)
-        words, _ = rows_in_order(conjunctions.offsets, conjunctions.items, checks, rank, always, none)
+        none = np.full(len(always), -1, np.int32)
+        words, _ = rows_in_order(conjunctions.offsets, conjunctions.items, checks_of(conjunctions), rank, always, none)
         return cls(
             conjunctions,
             {
@@ -101,7 +99,6 @@ class Counting(ArrayIndex):
                 "counting_offsets": counting_offsets,
                 "counting": counting,
                 "unneeding": np.nonzero(need == 0)[0].astype(np.int32),
-                **tests_of(np.arange(len(p), dtype=np.int32), checks),
                 "words": words,
             },
         )
@@ -149,9 +146,7 @@ make_counting = handle("CountingHandle", ["spaces", "predicates", "strings", "ho
 
 
 # The memory of one search as one argument of kernels.
-make_counting_scratch = handle(
-    "CountingScratchHandle", ["located", "left", "starts", "ends", "failed", "held", "found", "counters"]
-)
+make_counting_scratch = handle("CountingScratchHandle", ["located", "left", "starts", "ends", "found", "counters"])
 
 
 @inline
@@ -159,39 +154,25 @@ def count_event(index, e, event, event_view, scratch, start):
     """Put the conjunctions that an event satisfies into `found` from `start` on; where they end."""
     p, located, found, counters = index.predicates, scratch.located, scratch.found, scratch.counters
     n = group_entries(e, locate(index.spaces, e, event), located)
-    view_event(e, event, event_view, len(index.space_base) - 1)
     present, first, stop, flags = located.present, located.first, located.stop, p.flags
     attribute_offsets, at_low, at_high = p.attribute_offsets, e.at_low, e.at_high
-    tests, test_offsets, strings = index.tests, index.test_offsets, index.strings
-    starts, ends, failed, held = scratch.starts, scratch.ends, scratch.failed, scratch.held
-    single = event_view.count[1] == 0
     space_base, posting_offsets, posting = index.space_base, index.posting_offsets, index.posting
     wide_offsets, wide = index.wide_offsets, index.wide
     counting_offsets, counting, left = index.counting_offsets, index.counting, scratch.left
     need = index.need
     for c in range(len(need)):  # a loop: Numba's own copy of a slice is ten times slower
         left[c] = need[c]
-    touched = 0
+    touched = evaluated = 0
     if index.holding:
-        m = 0
         for i in range(n):
-            for w in range(wide_offsets[present[i]], wide_offsets[present[i] + 1]):
-                if flags[wide[w]] & codes.ABSENT_HOLDS:
-                    starts[m], ends[m] = test_offsets[wide[w]], test_offsets[wide[w] + 1]
-                    failed[m] = wide[w]
-                    m += 1
-        h = verify_rows(tests, starts, ends, m, single, event_view, e, strings, held, 0, counters)
-        x = 0
-        for i in range(m):
-            q = failed[i]
-            if x < h and held[x] == q:
-                x += 1
-                continue
-            touched += counting_offsets[q + 1] - counting_offsets[q]
-            for j in range(counting_offsets[q], counting_offsets[q + 1]):
-                left[counting[j]] += 1
+            a = present[i]
+            for w in range(wide_offsets[a], wide_offsets[a + 1]):
+                q = wide[w]
+                if flags[q] & codes.ABSENT_HOLDS and not holds(p, q, e, first[a], stop[a]):
+                    touched += counting_offsets[q + 1] - counting_offsets[q]
+                    for j in range(counting_offsets[q], counting_offsets[q + 1]):
+                        left[counting[j]] += 1
     k = start
-    m = 0
     for i in range(n):
         a = present[i]
         j = first[a]
@@ -207,34 +188,31 @@ def count_event(index, e, event, event_view, scratch, start):
                     k += 1
         low = wide_offsets[a] if one else attribute_offsets[a]
         high = wide_offsets[a + 1] if one else attribute_offsets[a + 1]
+        evaluated += high - low
         for w in range(low, high):
             q = wide[w] if one else w
-            if flags[q] & codes.ABSENT_HOLDS:
-                continue
-            if m and ends[m - 1] == test_offsets[q]:
-                ends[m - 1] = test_offsets[q + 1]
-            else:
-                starts[m], ends[m] = test_offsets[q], test_offsets[q + 1]
-                m += 1
-    for i in range(verify_rows(tests, starts, ends, m, single, event_view, e, strings, held, 0, counters)):
-        q = held[i]
-        touched += counting_offsets[q + 1] - counting_offsets[q]
-        for j in range(counting_offsets[q], counting_offsets[q + 1]):
-            c = counting[j]
-            left[c] -= 1
-            if left[c] == 0:
-                found[k] = c
-                k += 1
+            if flags[q] & codes.ABSENT_HOLDS == 0 and holds(p, q, e, first[a], stop[a]):
+                touched += counting_offsets[q + 1] - counting_offsets[q]
+                for j in range(counting_offsets[q], counting_offsets[q + 1]):
+                    c = counting[j]
+                    left[c] -= 1
+                    if left[c] == 0:
+                        found[k] = c
+                        k += 1
     unneeding = index.unneeding
     for i in range(len(unneeding)):
         if left[unneeding[i]] == 0:
             found[k] = unneeding[i]
             k += 1
     counters[0] += touched + len(unneeding)
-    words = index.words
-    starts[0], ends[0] = 0, len(words) - BEHIND
-    count = np.int64(ends[0] > 0)
-    return verify_rows(words, starts, ends, count, single, event_view, e, strings, found, k, counters)
+    counters[1] += evaluated
+    words, strings = index.words, index.strings
+    if len(words) > BEHIND:
+        view_event(e, event, event_view, len(space_base) - 1)
+        scratch.ends[0] = len(words) - BEHIND
+        single = event_view.count[1] == 0
+        return verify_rows(words, scratch.starts, scratch.ends, 1, single, event_view, e, strings, found, k, counters)
+    return k
 
 
 Counting.search_events = staticmethod(searching(count_event))

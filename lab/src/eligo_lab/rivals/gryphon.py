@@ -4,7 +4,7 @@
     group g     group[4g]: a test, ascending within a node;  group[4g+1] = attribute << 1 | kind;  its edges
                 group[4g+2] … group[4g+3]
     edge x      kind 0, which space?  equal[3x]: the space, ascending;  equal[3x+1], equal[3x+2]: row and target
-                kind 1, any other     row x of `tests`: a predicate;        other[2x], other[2x+1]: row and target
+                kind 1, any other     tested[x]: a predicate;               other[2x], other[2x+1]: row and target
     target      t >= 0: node t;  t < 0: the -t rows from `row` on, each verified for the predicates left of it
     root        node 0;  root_equal[space_base[a] + space]: its edge, root_group[attribute << 1 | kind]: its group
     rows from always_start[0] on    conjunctions that no test leads to: verified for every event
@@ -29,33 +29,33 @@ import numpy as np
 from eligo.compile.compiled import I64, Arrays
 from eligo.compile.conjunctions import Conjunctions
 from eligo.compile.events import locate
+from eligo.compile.predicates import holds
 from eligo.index.base import ArrayIndex, Scratch, searching
 from eligo.index.rows.event_view import view_event
 from eligo.index.rows.row_encoder import checks_of
 from eligo.index.rows.slow_path import make_string_handle
-from eligo.index.rows.verify import verify_rows, verify_stretches
+from eligo.index.rows.verify import verify_stretches
 from eligo.index.selectivity import unlikeliness
 from eligo.jit import handle, inline
 from eligo.options import Option
 from eligo_lab.rivals.gryphon_tree import LEAF, build_tree, factored
-from eligo_lab.rivals.rows import ROW_ARRAYS, TEST_ARRAYS, group_entries, nothing_located, rows_of, tests_of
+from eligo_lab.rivals.rows import ROW_ARRAYS, group_entries, nothing_located, rows_of
 
 _OWN = (
     "space_base", "root_equal", "root_group", "test_of", "node", "group", "equal", "other", "always_start",
-    *ROW_ARRAYS, *TEST_ARRAYS,
+    "tested", *ROW_ARRAYS,
 )  # fmt: skip
 NOWHERE, SEVERAL_SPACES = -2, -1  # in place of a space: the attribute is absent; it has several values, a range or none
 MANY = 4  # groups of a node, for each attribute of the event, before they are searched instead of walked
 
 
 class _GryphonScratch(Scratch):
-    def __init__(self, conjunctions: Conjunctions, nodes: int, edges: int) -> None:
+    def __init__(self, conjunctions: Conjunctions, nodes: int) -> None:
         super().__init__(len(conjunctions))
         self.handle = make_gryphon_scratch(
             nothing_located(conjunctions),
             np.full(len(conjunctions.spaces.space_count), NOWHERE, np.int32),
             np.zeros(nodes, np.int32),  # a node waits there once at most
-            np.zeros(edges + 1, np.int32),
             np.zeros(len(conjunctions) + 1, np.int64),  # at least one row in each stretch, but for the last
             np.zeros(len(conjunctions) + 1, np.int64),
             self.found,
@@ -77,6 +77,7 @@ class Gryphon(ArrayIndex):
         super().__init__(conjunctions, arrays)
         self.handle = make_gryphon(
             conjunctions.space_handle,
+            conjunctions.predicate_handle,
             make_string_handle(*conjunctions.strings.spans()),
             *(arrays[name] for name in _OWN),
         )
@@ -86,7 +87,6 @@ class Gryphon(ArrayIndex):
         cls, conjunctions: Conjunctions, selectivity: I64 | None = None, *, leaf: int = LEAF, generic: bool = False
     ) -> Gryphon:
         rank = unlikeliness(conjunctions) if selectivity is None else selectivity
-        checks = checks_of(conjunctions)
         tree = build_tree(conjunctions, leaf, generic)
         space_base = conjunctions.spaces.bases()
         a = tree.arrays
@@ -99,13 +99,13 @@ class Gryphon(ArrayIndex):
                 "root_group": root_group,
                 "always_start": np.array([tree.always], np.int32),
                 **tree.arrays,
-                **tests_of(tree.tested, checks),
-                **rows_of(tree.order, tree.left_offsets, tree.left, checks, rank),
+                "tested": tree.tested,
+                **rows_of(tree.order, tree.left_offsets, tree.left, checks_of(conjunctions), rank),
             },
         )
 
     def scratch(self) -> _GryphonScratch:
-        return _GryphonScratch(self.conjunctions, len(self._arrays["node"]) // 4, len(self._arrays["other"]) // 2)
+        return _GryphonScratch(self.conjunctions, len(self._arrays["node"]) // 4)
 
     def notes(self) -> dict[str, object]:
         a = self._arrays
@@ -118,12 +118,12 @@ class Gryphon(ArrayIndex):
 
 
 # The index as one argument of kernels.
-make_gryphon = handle("GryphonHandle", ["spaces", "strings", *_OWN])
+make_gryphon = handle("GryphonHandle", ["spaces", "predicates", "strings", *_OWN])
 
 
 # The memory of one search as one argument of kernels.
 make_gryphon_scratch = handle(
-    "GryphonScratchHandle", ["located", "spot", "stack", "edges", "starts", "ends", "found", "counters"]
+    "GryphonScratchHandle", ["located", "spot", "stack", "starts", "ends", "found", "counters"]
 )
 
 
@@ -133,12 +133,11 @@ def follow_event(index, e, event, event_view, scratch, start):
     located, starts, ends, counters = scratch.located, scratch.starts, scratch.ends, scratch.counters
     n = group_entries(e, locate(index.spaces, e, event), located)
     view_event(e, event, event_view, len(index.space_base) - 1)
-    present, first, stop, single = located.present, located.first, located.stop, event_view.count[1] == 0
+    present, first, stop, p, tested = located.present, located.first, located.stop, index.predicates, index.tested
     at_low, at_high = e.at_low, e.at_high
     space_base, root_equal, root_group, test_of = index.space_base, index.root_equal, index.root_group, index.test_of
     node, group, equal, other = index.node, index.group, index.equal, index.other
-    word_offsets, test_offsets = index.word_offsets, index.test_offsets
-    spot, stack, edges = scratch.spot, scratch.stack, scratch.edges
+    word_offsets, spot, stack = index.word_offsets, scratch.spot, scratch.stack
     for i in range(n):
         a = present[i]
         j = first[a]
@@ -196,28 +195,14 @@ def follow_event(index, e, event, event_view, scratch, start):
                     found_it = x < end and equal[3 * x] == space
                 tests += 1
                 end = x + 1 if found_it else x
-            elif generic == 0:
-                tests += end - x
             else:
-                starts[count], ends[count] = test_offsets[x], test_offsets[end]
-                end = x + verify_rows(
-                    index.tests,
-                    starts[count:],
-                    ends[count:],
-                    1,
-                    single,
-                    event_view,
-                    e,
-                    index.strings,
-                    edges,
-                    0,
-                    counters,
-                )
-            for i in range(end - x):
+                tests += end - x
+            for edge in range(x, end):
                 if generic:
-                    row, target = other[2 * edges[i]], other[2 * edges[i] + 1]
+                    if not holds(p, tested[edge], e, first[a], stop[a]):
+                        continue
+                    row, target = other[2 * edge], other[2 * edge + 1]
                 else:
-                    edge = x + i
                     if space == SEVERAL_SPACES:
                         met = False
                         for j in range(first[a], stop[a]):

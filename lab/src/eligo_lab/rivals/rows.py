@@ -14,7 +14,7 @@ from eligo.index.rows.content import number_rows
 from eligo.index.rows.row_encoder import rows_in_order
 from eligo.jit import handle, inline
 
-ROW_ARRAYS, TEST_ARRAYS = ("words", "word_offsets"), ("tests", "test_offsets")
+ROW_ARRAYS = ("words", "word_offsets")
 
 
 def rows_of(order: I32, offsets: I64, items: I32, checks: tuple[I64, I64], rank: I64) -> Arrays:
@@ -23,14 +23,6 @@ def rows_of(order: I32, offsets: I64, items: I32, checks: tuple[I64, I64], rank:
     words, word_offsets = rows_in_order(offsets, items, checks, rank, rows, none)
     number_rows(words, word_offsets, order)
     return {"words": words, "word_offsets": word_offsets}
-
-
-def tests_of(predicates: I32, checks: tuple[I64, I64]) -> Arrays:
-    """Rows of one check each, row r for predicates[r], of which `verify_rows` tells those that an event satisfies."""
-    alone, none = np.arange(len(predicates) + 1), np.full(len(predicates), -1, np.int32)
-    rank = np.zeros(len(checks[0]), np.int64)
-    tests, test_offsets = rows_in_order(alone, predicates, checks, rank, alone[:-1].astype(np.int32), none)
-    return {"tests": tests, "test_offsets": test_offsets}
 
 
 # The located entries of an event, as one argument of kernels.
