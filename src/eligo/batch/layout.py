@@ -18,7 +18,8 @@
                   the tree, then its k trees
 
 A rule is noticed by its gates alone: of an AND by those of the child that opens least often, of an OR by those of all
-children. The rows behind the gates, which are last, are asked when a gate has opened and never otherwise. A rule with
+children. The rows behind the gates are asked when a gate has opened and never otherwise; they are last, in the order in
+which the programs of the gates come to them, so that the processor reads them one after another. A rule with
 several gates has a part of its own, which they open and which opens the rule; no program asks about it.
 
 Invariant: if a unit holds, then one of its gates does, and the program beside it.
@@ -27,7 +28,6 @@ Invariant: if a unit holds, then one of its gates does, and the program beside i
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eligo.batch.block import slot_starts
 from eligo.compile import codes
@@ -70,16 +70,21 @@ def build_layout(
     p, starts = conjunctions.predicates, slot_starts(conjunctions)
     every = write_items(p.attribute(), p.flags, p.run_offsets, p.run_low, p.run_high, starts)
     order, clusters = _clusters(conjunctions, access, gate, every[0])
+    whole, whole_starts = whole_programs(compiled.part, compiled.part_offsets)
+    code, part_offsets = np.concatenate((code, whole)), whole_starts + len(code)
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    number_rows(code, place)
     is_row = gate < len(place)
     gate = np.where(is_row, place[np.where(is_row, gate, 0)] if len(place) else gate, gate)
     by_gate = np.argsort(gate, kind="stable")
+    behind = int(clusters["range_offsets"][-1])
+    uses = find_uses(code, np.concatenate((program[by_gate], part_offsets[:-1])), len(order))
+    order[behind:] = order[behind:][np.argsort(uses[order[behind:]], kind="stable")]
+    place[order[behind:]] = np.arange(behind, len(order), dtype=np.int32)
+    number_rows(code, place)
     opens = np.searchsorted(gate[by_gate], np.arange(len(place) + parts + 1)).astype(np.int64)
     row_offsets, items = write_rows(conjunctions.offsets, conjunctions.items, order, access, rank, *every)
     asked = list_asked(conjunctions.offsets, conjunctions.items, order, p.attribute(), starts, *clusters.values())
-    part_code, part_offsets = _programs_of_parts(compiled, place)
     straight = parts == 0 and bool((program < 0).all())
     return {
         "starts": starts,
@@ -90,8 +95,8 @@ def build_layout(
         "opens": opens,
         "opened": unit[by_gate],
         "program": program[by_gate],
-        "code": np.concatenate((code, part_code)),
-        "part_offsets": part_offsets + len(code),
+        "code": code,
+        "part_offsets": part_offsets,
         "sizes": np.array([compiled.rules, parts, depth, len(order), straight], np.int64),
     }
 
@@ -365,6 +370,24 @@ def write_program(tokens, size, begin, stop, code, used):
 
 
 @kernel
+def find_uses(code, programs, conjunctions):
+    """Returns for each conjunction a number that says when the programs, one after another, first ask about it."""
+    uses = np.full(conjunctions, np.iinfo(np.int64).max, np.int64)
+    now = 0
+    for i in programs:
+        stop = i
+        if 0 <= i < len(code):
+            stop += code[i + 1] if code[i] < 0 else 1
+        while i < stop:
+            token = code[i]
+            if 0 <= token < conjunctions:
+                uses[token] = min(uses[token], now)
+            now += 1
+            i += 2 if token < 0 else 1
+    return uses
+
+
+@kernel
 def number_rows(code, place):
     """Replaces the number of each conjunction by that of its row, in all programs."""
     i = 0
@@ -398,10 +421,3 @@ def whole_programs(tokens, offsets):
         used = write_program(tokens, size, offsets[u], offsets[u + 1], code, used)
         starts[u + 1] = used
     return code[:used], starts
-
-
-def _programs_of_parts(compiled: Compiled, place: NDArray[np.int32]) -> tuple[I32, I64]:
-    """Returns the parts as programs, for those that ask about one, and where each begins."""
-    code, offsets = whole_programs(compiled.part, compiled.part_offsets)
-    number_rows(code, place)
-    return code, offsets
