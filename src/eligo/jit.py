@@ -171,44 +171,31 @@ def _item(context: Any, builder: Any, kind: Any, arguments: Any) -> Any:
     return builder.gep(begin, [arguments[1]])
 
 
-@intrinsic
-def int64_at(context, address, place):
-    """Returns the integer at a place of an array, given by its address: for kernels that get any number of arrays."""
+def _reading(kind: str) -> Any:
+    def reading(context: Any, address: Any, place: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.load(_item(context, builder, signature.return_type, arguments))
 
-    def generate(context, builder, signature, arguments):
-        return builder.load(_item(context, builder, types.int64, arguments))
+        return getattr(types, kind)(types.int64, types.int64), generate
 
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic
-def byte_at(context, address, place):
-    """Returns the byte at a place of an array that is given by its address."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.load(_item(context, builder, types.uint8, arguments))
-
-    return types.uint8(types.int64, types.int64), generate
+    return intrinsic(reading)
 
 
-@intrinsic
-def int32_at(context, address, place):
-    """Returns the 32-bit integer at a place of an array that is given by its address."""
+def _writing(kind: str) -> Any:
+    def writing(context: Any, address: Any, place: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            builder.store(arguments[2], _item(context, builder, signature.args[2], arguments))
+            return context.get_dummy_value()
 
-    def generate(context, builder, signature, arguments):
-        return builder.load(_item(context, builder, types.int32, arguments))
+        return types.void(types.int64, types.int64, getattr(types, kind)), generate
 
-    return types.int32(types.int64, types.int64), generate
+    return intrinsic(writing)
 
 
-@intrinsic
-def short_at(context, address, place):
-    """Returns the unsigned 16-bit integer at a place of an array that is given by its address."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.load(_item(context, builder, types.uint16, arguments))
-
-    return types.uint16(types.int64, types.int64), generate
+# These return the number at a place of an array that is given by its address, or write it: for kernels that get any
+# number of arrays. A short is an unsigned number of 16 bits.
+int64_at, int32_at, short_at, byte_at = map(_reading, ("int64", "int32", "uint16", "uint8"))
+put_int64, put_short, put_byte = map(_writing, ("int64", "uint16", "uint8"))
 
 
 @intrinsic
@@ -220,39 +207,6 @@ def float32_at(context, address, place):
         return builder.fpext(item, context.get_value_type(types.float64))
 
     return types.float64(types.int64, types.int64), generate
-
-
-@intrinsic
-def put_byte(context, address, place, byte):
-    """Writes a byte to a place of an array that is given by its address."""
-
-    def generate(context, builder, signature, arguments):
-        builder.store(arguments[2], _item(context, builder, types.uint8, arguments))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.uint8), generate
-
-
-@intrinsic
-def put_short(context, address, place, value):
-    """Writes a 16-bit integer to a place of an array that is given by its address."""
-
-    def generate(context, builder, signature, arguments):
-        builder.store(arguments[2], _item(context, builder, types.uint16, arguments))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.uint16), generate
-
-
-@intrinsic
-def put_int64(context, address, place, value):
-    """Writes an integer to a place of an array that is given by its address."""
-
-    def generate(context, builder, signature, arguments):
-        builder.store(arguments[2], _item(context, builder, types.int64, arguments))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
 
 
 @intrinsic
