@@ -129,17 +129,9 @@ def moved_tokens(tokens: I32, conjunctions: int, to: int, parts_to: int) -> I32:
 
 def unique(whole: Compiled) -> Compiled:
     """Equal predicates made one, equal conjunctions made one, and what no rule uses dropped."""
-    same = first_equal_predicate(
-        whole.attribute,
-        whole.flags,
-        whole.pattern,
-        whole.run_offsets,
-        np.stack((whole.low_key, whole.low_key2, whole.high_key, whole.high_key2), axis=1)
-        if len(whole.low_key)
-        else np.zeros((0, 4), np.int64),
-        whole.low_kind,
-        whole.high_kind,
-    )
+    runs = np.stack([getattr(whole, name) for name in RUN_ARRAYS], axis=1, dtype=np.int64)
+    heads = np.stack((whole.attribute, whole.flags, whole.pattern), axis=1, dtype=np.int64)
+    same = first_equal_slice(*headed_slices(heads, runs.ravel(), whole.run_offsets * len(RUN_ARRAYS)))
     conjunction = same[whole.conjunction]
     sort_within(conjunction, whole.conjunction_offsets)
     first = first_equal_slice(conjunction, whole.conjunction_offsets)
@@ -204,6 +196,16 @@ def kept_slices(items: NDArray[Any], offsets: I64, keep: NDArray[np.bool_] | Non
     return chosen, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes[keep], dtype=np.int64)))
 
 
+def headed_slices(heads: I64, items: I64, offsets: I64) -> tuple[I64, I64]:
+    """The slices items[offsets[i]:offsets[i+1]], each behind the numbers heads[i], and their new offsets."""
+    moved = offsets + heads.shape[1] * np.arange(len(offsets))
+    headed = np.empty(moved[-1], np.int64)
+    is_item = np.ones(len(headed), np.bool_)
+    is_item[moved[:-1, None] + np.arange(heads.shape[1])] = False
+    headed[~is_item], headed[is_item] = heads.ravel(), items
+    return headed, moved
+
+
 def permuted_slices(items: NDArray[Any], offsets: I64, order: I64) -> tuple[NDArray[Any], I64]:
     """The slices items[offsets[i]:offsets[i+1]] in another order."""
     sizes = np.diff(offsets)[order]
@@ -252,48 +254,6 @@ def grown(array, least):
     for i in range(len(array)):
         bigger[i] = array[i]
     return bigger
-
-
-@kernel
-def first_equal_predicate(attribute, flags, pattern, offsets, keys, low_kind, high_kind):
-    """For every predicate the first one that equals it."""
-    n = len(attribute)
-    size = 16
-    while size < 2 * n:
-        size *= 2
-    slots = np.zeros(size, np.int32)
-    mask = np.uint64(size - 1)
-    first = np.empty(n, np.int32)
-    for p in range(n):
-        h = mixed(np.uint64(attribute[p]) + np.uint64(flags[p]) * np.uint64(0x100000000), pattern[p])
-        for r in range(offsets[p], offsets[p + 1]):
-            h = mixed(h, low_kind[r] * 32 + high_kind[r])
-            for k in range(4):
-                h = mixed(h, keys[r, k])
-        at = h & mask
-        while True:
-            q = slots[at] - 1
-            if q < 0:
-                slots[at] = p + 1
-                first[p] = p
-                break
-            same = attribute[p] == attribute[q] and flags[p] == flags[q] and pattern[p] == pattern[q]
-            same = same and offsets[p + 1] - offsets[p] == offsets[q + 1] - offsets[q]
-            if same:
-                shift = offsets[q] - offsets[p]
-                for r in range(offsets[p], offsets[p + 1]):
-                    if low_kind[r] != low_kind[r + shift] or high_kind[r] != high_kind[r + shift]:
-                        same = False
-                    for k in range(4):
-                        if keys[r, k] != keys[r + shift, k]:
-                            same = False
-                    if not same:
-                        break
-            if same:
-                first[p] = q
-                break
-            at = (at + np.uint64(1)) & mask
-    return first
 
 
 @kernel

@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 
 from eligo.compile import codes
 from eligo.compile.attributes import Attributes
-from eligo.compile.compiled import I64, RUN_ARRAYS, U8, Compiled, kept_slices, mixed, sort_within, unique
+from eligo.compile.compiled import (
+    I32,
+    I64,
+    RUN_ARRAYS,
+    U8,
+    Compiled,
+    first_equal_slice,
+    headed_slices,
+    kept_slices,
+    sort_within,
+    unique,
+)
 from eligo.compile.strings import Strings
 from eligo.jit import kernel
 
@@ -90,40 +101,11 @@ def _ordered(operand: I64) -> I64:
     return np.where(bits >= 0, bits, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF))
 
 
-@kernel
-def same_predicates(attribute, operator, offsets, operand):
+def same_predicates(attribute: I32, operator: U8, offsets: I64, operand: I64) -> I32:
     """For every predicate the first one that equals it."""
-    n = len(attribute)
-    size = 16
-    while size < 2 * n:
-        size *= 2
-    slots = np.zeros(size, np.int32)
-    mask = np.uint64(size - 1)
-    first = np.empty(n, np.int32)
-    for p in range(n):
-        h = mixed(np.uint64(operator[p]) + np.uint64(1), attribute[p])
-        for i in range(offsets[p], offsets[p + 1]):
-            h = mixed(h, operand[i])
-        at = h & mask
-        while True:
-            q = slots[at] - 1
-            if q < 0:
-                slots[at] = p + 1
-                first[p] = p
-                break
-            same = attribute[p] == attribute[q] and operator[p] == operator[q]
-            same = same and offsets[p + 1] - offsets[p] == offsets[q + 1] - offsets[q]
-            if same:
-                shift = offsets[q] - offsets[p]
-                for i in range(offsets[p], offsets[p + 1]):
-                    if operand[i] != operand[i + shift]:
-                        same = False
-                        break
-            if same:
-                first[p] = q
-                break
-            at = (at + np.uint64(1)) & mask
-    return first
+    heads = np.stack((attribute, operator), axis=1, dtype=np.int64)
+    same: I32 = first_equal_slice(*headed_slices(heads, operand, offsets))
+    return same
 
 
 @kernel
