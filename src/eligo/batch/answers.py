@@ -241,9 +241,9 @@ def hand_out_together(o, names, position, found, first, stop):
         while n >= 0:
             if note[4 * n + 2] < 0:
                 for word in range(WORDS):
-                    tiles[tile + ~note[4 * n + 2] + 64 * word + (k & 63)] = np.uint64(int64_at(note[4 * n + 1], word))
+                    tiles[tile + ~note[4 * n + 2] + 64 * word + (k & 63)] |= np.uint64(int64_at(note[4 * n + 1], word))
             n = note[4 * n + 3]
-    turn_around(tiles)
+    turn_around(tiles, width * ((stop - first + 63) >> 6))
     for k in range(stop - first):  # notes that are lists
         n, tile = np.int64(head[noted[first + k]]), width * (k >> 6)
         while n >= 0:
@@ -269,9 +269,9 @@ def whole_blocks(events):
 
 
 @inline
-def turn_around(tiles):
-    """Turns each tile around: bit j of word i becomes bit i of word j."""
-    for tile in range(0, len(tiles), 64):
+def turn_around(tiles, end):
+    """Turns each tile before `end` around: bit j of word i becomes bit i of word j."""
+    for tile in range(0, end, 64):
         width, mask = 32, np.uint64(0xFFFFFFFF)
         while width:
             for pair in range(tile, tile + 64, 2 * width):
