@@ -133,7 +133,7 @@ def _row_columns(rows: Sequence[Row | EligoError], first: int, text_of: Callable
                 text = row[1] if type(row[1]) is str and row[1][:1] != "{" else text_of(row[1])
             except EligoError:
                 continue  # the error is raised where the row itself is read
-            texts[i] = text.encode("utf-8", "surrogatepass")  # refused when the text is read
+            texts[i] = str.encode(text, "utf-8", "surrogatepass")  # refused when the text is read
             usual[i] = _has_usual_rest(i, row, weights, tags, owners)
     return _with_ids(first, ids, _joined(texts), weights, tags, owners, usual, rows.__getitem__) or Rows(first, rows)
 

@@ -29,7 +29,7 @@ from eligo.bulk import Columns, pieces_of
 from eligo.compile.compiled import I64, Compiled, kept_slices
 from eligo.errors import EligoError, UnknownRuleError
 from eligo.interrupts import allow, checkpoint, defer, uninterrupted
-from eligo.language import Limits, Node, parse
+from eligo.language import NO_LIMITS, Limits, Node, parse
 from eligo.language.quantified import Residual
 from eligo.reading import (
     KINDS,
@@ -238,7 +238,7 @@ class Loader:
         again = rules.new_pending()
         for rule, sequence in old:
             checkpoint()
-            root = parse(rule.expression, self.limits)
+            root = parse(rule.expression, NO_LIMITS)
             normal, hidden = normal_form(root, rules.multi, rules.absent, rule.owner)
             again.add(rule.id, normal, rule.expression, rule.weight, (*rule.tags, *hidden), sequence)
         if again.rows:

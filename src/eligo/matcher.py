@@ -30,7 +30,7 @@ from eligo.engine import Absent, Engine
 from eligo.errors import EventError, OptionError, UnknownRuleError
 from eligo.explain import Explanation, explain
 from eligo.interrupts import interrupt_within, interruptible
-from eligo.language import Limits, Quantified, parse
+from eligo.language import NO_LIMITS, Limits, Quantified, parse
 from eligo.options import Value
 from eligo.rule import Reject, Rule, RuleId
 from eligo.segments.batch_rejects import matched_or_rejected
@@ -558,7 +558,7 @@ class Matcher:
             return self._explained(event, known)
 
     def _explained(self, event: Mapping[str, Any], rule: Rule) -> Explanation:
-        root = parse(rule.expression, self.limits)
+        root = parse(rule.expression, NO_LIMITS)
         return explain(rule.id, root, event, self.absent, self.multi, self.asked(event, rule.owner or ""))
 
     def asked(self, event: Mapping[str, Any], owner: str = "") -> Callable[[Quantified], tuple[bool, str]] | None:

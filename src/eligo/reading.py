@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from eligo.arguments import shown, tag_names
+from eligo.arguments import is_unicode, shown, tag_names
 from eligo.errors import DuplicateRuleError, EligoError, LimitError, OptionError, RuleSyntaxError, RuleTypeError
 from eligo.language import Limits, Node, Predicate, Quantified, parse, read, render
 from eligo.language.normalize import normalize
@@ -94,6 +94,8 @@ def owner_of(owner: object) -> str | None:
         return None
     if not isinstance(owner, str) or not owner:
         raise RuleTypeError(f"an owner is a text that is not empty, not {shown(owner)}")
+    if not is_unicode(owner):
+        raise RuleTypeError(f"an owner is valid Unicode text, not {shown(owner)} (a lone surrogate)")
     return str.__str__(owner)
 
 
@@ -156,5 +158,8 @@ def _decoded(text: str) -> object:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise RuleSyntaxError(f"the rule begins with {{ but is no JSON: {error}") from None
+    except UnicodeEncodeError as error:
+        found = f"a lone surrogate, {text[error.start]!a}, is not text"
+        raise RuleSyntaxError(f"the rule begins with {{ but is no JSON: {found}") from None
     except RecursionError:
         raise LimitError("the rule begins with { and is nested too deeply for JSON: split it") from None

@@ -13,7 +13,7 @@ import pytest
 import eligo
 from eligo import Matcher
 from eligo.compile.strings import Strings
-from eligo.language import parse
+from eligo.language import Predicate, parse
 from eligo.language.normalize import normalize
 from eligo.segments import rule_set
 
@@ -231,3 +231,34 @@ def test_a_rule_of_many_values_does_not_stall_the_others() -> None:
     for i in range(700):
         m.add(i, f"a in ({', '.join(str(i + k) for k in range(300))})")
     assert m.match({"a": 5}) == list(range(6))
+
+
+def test_nodes_made_by_hand_have_plain_fields() -> None:
+    """One of them meant one thing as a tree and another as its text, in which many rules are read together."""
+    with pytest.raises(eligo.EligoError, match="negated is True or False, not None"):
+        eligo.Matcher().add("it", Predicate("a", "<", (2,), None))  # type: ignore[arg-type]
+    m = eligo.Matcher()
+    m.add("list", Predicate("a", "in", [1, 2]))  # type: ignore[arg-type]
+    assert m.match({"a": 1}) == ["list"]
+    assert m["list"].expression == "a in (1, 2)"
+
+
+@pytest.mark.parametrize("index", ["auto", "pst-hash"])
+def test_a_rule_whose_text_is_longer_than_its_form_stays_readable(index: str) -> None:
+    m = eligo.Matcher(index, limits={"text": 30})
+    m.add("form", {"and": [{"attr": "m", "op": "!=", "value": i} for i in range(5)]})
+    assert m.explain({"m": 9}, "form").matched
+    m.add("later", "m contains any ('x')")  # all rules on m are compiled again
+    assert m.match({"m": ["x"]}) == ["form", "later"]
+
+
+@pytest.mark.parametrize("many", [1, 1500])
+def test_lone_surrogates_reject_one_rule(many: int) -> None:
+    rows = [*(("ok", "a = 1") if i == 0 else (f"ok {i}", "a = 1") for i in range(many)), ("bad", '{"attr": "\ud800"}')]
+    m = eligo.Matcher()
+    (reject,) = m.add_many(rows, on_error="collect")
+    assert (reject.row, "lone surrogate" in reject.message) == (many, True)
+    assert len(m) == many
+    (reject,) = m.add_many([("owned", "a = 1", 1.0, (), "\ud800")], on_error="collect")
+    assert "an owner is valid Unicode text" in reject.message
+    assert len(m) == many

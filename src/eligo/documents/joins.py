@@ -28,7 +28,7 @@ from eligo.documents.values import run_keys, show
 from eligo.engine import Engine
 from eligo.errors import EventError
 from eligo.forking import INNER, fork_lock
-from eligo.language.adopt import NO_LIMITS
+from eligo.language.limits import NO_LIMITS
 from eligo.language.quantified import (
     Residual,
     Term,

@@ -18,7 +18,7 @@ from eligo.errors import EligoError, RuleTypeError, UnknownRuleError
 from eligo.exchange.bookings import Bookings, Row
 from eligo.exchange.expressions import reading, restricted
 from eligo.exchange.graph import Graph, GraphError, Link, listed
-from eligo.language import Limits, Node, parse
+from eligo.language import NO_LIMITS, Limits, Node, parse
 from eligo.matcher import Matcher
 from eligo.reading import weight_of
 from eligo.rule import RuleId
@@ -139,7 +139,7 @@ class Ledger:
             assert link is not None
             name = f"{link.seller} sells to {link.buyer}"
             texts[str(link) if name in texts else name] = link.expression
-        return {what: parse(text, self.matcher.limits) for what, text in texts.items()}
+        return {what: parse(text, NO_LIMITS) for what, text in texts.items()}
 
     def path(self, rule: int) -> tuple[str, ...]:
         """The nodes from publisher to advertiser."""

@@ -6,13 +6,14 @@ from eligo.errors import RuleTypeError
 from eligo.language.adopt import adopt
 from eligo.language.build import Attribute, Document, attr, exists, forall
 from eligo.language.json import from_json, to_json
-from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits
+from eligo.language.limits import DEFAULT_LIMITS, NO_LIMITS, Limits, check_limits
 from eligo.language.render import render
 from eligo.language.text import parse
 from eligo.language.tree import And, Constant, Join, Node, Not, Or, Predicate, Quantified
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "NO_LIMITS",
     "And",
     "Attribute",
     "Constant",

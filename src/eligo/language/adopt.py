@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from eligo.errors import RuleTypeError
 from eligo.language.check import (
     FLIPPED,
@@ -16,11 +14,8 @@ from eligo.language.check import (
     kind_name,
     short,
 )
-from eligo.language.limits import DEFAULT_LIMITS, Limits, check_limits
+from eligo.language.limits import DEFAULT_LIMITS, NO_LIMITS, Limits, check_limits
 from eligo.language.tree import And, Constant, Join, Node, Not, Or, Predicate, Quantified, as_node, bottom_up
-
-# A rule's limits are the Matcher's to know; while it is built there are none.
-NO_LIMITS = Limits(text=sys.maxsize, depth=sys.maxsize, leaves=sys.maxsize, values=sys.maxsize, terms=sys.maxsize)
 
 _OPERATORS = frozenset(operator for operator, _ in SPELLINGS.values())
 _ARITY = {"is null": 0, "between": 2, "=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "like": 1}
@@ -58,16 +53,22 @@ def _checked(node: Node, variable: str) -> Node:
         _check_scope(node.variable, variable)
         check_name(node.attribute)
         check_name(node.other)
+        _check_flag("negated", node.negated)
         return node
     if isinstance(node, Quantified):
         if variable:
             raise Problem("a quantifier inside another", "join two quantifiers with & or |", syntax=True)
         if node.quantifier not in ("exists", "forall"):
             raise Problem(f"unknown quantifier {short(node.quantifier)}", "use 'exists' or 'forall'", syntax=True)
+        _check_flag("negated", node.negated)
+        _check_flag("received", node.received)
         own = check_variable(node.variable)
         body = bottom_up(node.body, lambda inner: _checked(inner, own))
         return node if body is node.body else Quantified(node.quantifier, own, body, node.negated, node.received)
-    if isinstance(node, Not | Constant):
+    if isinstance(node, Constant):
+        _check_flag("holds", node.holds)
+        return node
+    if isinstance(node, Not):
         return node
     raise Problem(f"unknown node {short(node)}", syntax=True)
 
@@ -81,11 +82,17 @@ def _checked_predicate(node: Predicate, variable: str) -> Predicate:
     if len(node.values) != _ARITY.get(node.operator, len(node.values)):
         reason = f"{node.operator!r} takes {_ARITY[node.operator]} values, not {len(node.values)}"
         raise Problem(reason, syntax=True)
+    _check_flag("negated", node.negated)
     values = clean_all(node.values)
     check_operands(node.operator, values, NO_LIMITS)
-    if all(new is old for new, old in zip(values, node.values, strict=True)):
+    if type(node.values) is tuple and all(new is old for new, old in zip(values, node.values, strict=True)):
         return node
     return Predicate(node.attribute, node.operator, values, node.negated, node.variable)
+
+
+def _check_flag(name: str, value: object) -> None:
+    if type(value) is not bool:
+        raise Problem(f"{name} is True or False, not {short(value)}", syntax=True)
 
 
 def _check_scope(name: str, variable: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal, NoReturn, cast
 
 from eligo.errors import RuleTypeError
-from eligo.language.adopt import NO_LIMITS, adopt, expression
+from eligo.language.adopt import adopt, expression
 from eligo.language.check import (
     FLIPPED,
     SPELLINGS,
@@ -22,6 +22,7 @@ from eligo.language.check import (
     predicate,
     short,
 )
+from eligo.language.limits import NO_LIMITS
 from eligo.language.patterns import ESCAPE
 from eligo.language.tree import And, Comparison, Join, Node, Not, Or, Predicate, Quantified
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import msgspec
 
 from eligo.errors import LimitError
@@ -23,6 +25,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 DEFAULT_LIMITS = Limits()
+
+# While a rule is built, for its limits are the matcher's to know; and where one that was accepted is read again.
+NO_LIMITS = Limits(text=sys.maxsize, depth=sys.maxsize, leaves=sys.maxsize, values=sys.maxsize, terms=sys.maxsize)
 
 
 def exceeded(name: str, size: int, limit: int) -> LimitError:

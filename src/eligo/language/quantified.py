@@ -26,7 +26,7 @@ from typing import NamedTuple
 import msgspec
 
 from eligo.errors import RuleTypeError
-from eligo.language.adopt import NO_LIMITS
+from eligo.language.limits import NO_LIMITS
 from eligo.language.render import render
 from eligo.language.text import parse
 from eligo.language.tree import (
