@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from eligo.stats import Stats
 
 __version__: str
-
-logging.getLogger("eligo").addHandler(logging.NullHandler())
 
 # Where to find what is not imported yet. Numba alone takes half a second, which `eligo --help` need not wait for.
 _LATER = {

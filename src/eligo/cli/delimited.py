@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from eligo.cli.files import Advance, InputError, Source
 from eligo.cli.json_lines import read_time
 from eligo.cli.rejects import BadRow
+from eligo.cli.terminal import plural, say
 
 _LONGEST: Final = 1_000  # lines of one record
 _WIDEST: Final = 16_000_000  # characters of one field; a rule may have a million, and more if the limits are raised
@@ -174,9 +175,20 @@ class Column:
                     self.kind = kind
                     return values, {}
         if self.kind in (None, "string"):
+            if self.kind is None:
+                self._warn_of_numbers(filled.to_pylist())
             self.kind = "string"
             return _without(text, _EMPTY), {}
         return self._one_by_one(filled.to_pylist())
+
+    def _warn_of_numbers(self, cells: list[str | None]) -> None:
+        """Says so if it is few cells that make the column text, because rules that want numbers hold for none of it."""
+        others = [cell for cell in cells if cell is not None and not _is_number(cell)]
+        if 0 < 4 * len(others) <= sum(cell is not None for cell in cells):
+            say(
+                f"eligo: column {self.name} is read as text, because of {plural(len(others), 'cell')} such as "
+                f"{others[0]!r:.60}: comparisons with numbers hold for none of it (--string {self.name} if it is text)"
+            )
 
     def _one_by_one(self, cells: list[str | None]) -> tuple[pa.Array, dict[int, str]]:
         values: list[Any] = []
@@ -200,6 +212,14 @@ class Column:
         if cell.lower() not in _BOOLEANS:
             raise ValueError(cell)
         return _BOOLEANS[cell.lower()]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _without(text: pa.Array, absent: pa.Array) -> pa.Array:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from eligo.cli.terminal import plural
 from eligo.errors import EventError
-from eligo.language import Constant, parse
+from eligo.language import NO_LIMITS, Constant, parse
 from eligo.language.normalize import normalize
 from eligo.language.reference import ABSENT, lookup
 from eligo.language.tree import predicates_of
@@ -68,7 +68,7 @@ class RuleSurvey:
         self.constant: dict[object, bool] = {}
         self._places = places
         for rule in matcher:
-            root = parse(matcher.get(rule).expression, matcher.limits)
+            root = parse(matcher.get(rule).expression, NO_LIMITS)
             normal = normalize(root, multi=matcher.multi, absent=matcher.absent)
             if isinstance(normal, Constant):
                 self.constant[rule] = normal.holds

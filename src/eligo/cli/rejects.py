@@ -78,7 +78,7 @@ def for_shell(message: str) -> str:
     """A message of the library with its remedy in terms of the command line."""
     if message.startswith(("there is a rule ", "another row has the id ")):
         return DUPLICATE
-    return re.sub(r"Matcher\(multi=\['([^']*)'\]\)", r"--multi \1", message)
+    return re.sub(r"Matcher\(multi=\['([^']*)'\]\)", r"--multi \1 where the rules are compiled", message)
 
 
 def _line(bad: BadRow) -> str:

@@ -118,7 +118,7 @@ def _write_folder(
     events, broken, seen = frame, Observation("eligo broken"), Observation("eligo")
     if origin.format != "parquet":
         counted = frame.observe(broken, f.count(_BROKEN).alias("rows"))
-        events = counted.where(f.col(_BROKEN).isNull()).drop(_BROKEN)
+        events = _readable_rows(counted)
     target = out if "://" in out else os.path.abspath(out)
     writer = spark.match(events, snapshot, tags=tags, observe=seen).write
     writer.format({"ndjson": "json"}.get(form, form)).option("header", True).save(target)
@@ -174,12 +174,22 @@ def _without_broken(frame: DataFrame, origin: Source, starts: Any, refused: Reje
     """The rows that Spark could read; the others are reported."""
     if origin.format == "parquet":
         return frame
-    from pyspark.sql.functions import col
 
     for row in _broken(frame).toLocalIterator():
         number = int(_plain(np.int64(row[_NUMBER]), starts))
         refused.add(BadRow(number, -1, _unreadable(row[_BROKEN])))
-    return frame.where(col(_BROKEN).isNull()).drop(_BROKEN)
+    return _readable_rows(frame)
+
+
+def _readable_rows(frame: DataFrame) -> DataFrame:
+    """The rows that Spark could read. It refuses to look at the column of the others alone, as it would where rules
+    name no column, so another one goes with it, in a condition that always holds.
+    """
+    from pyspark.sql import functions as f
+
+    other = next(name for name in frame.columns if name not in (_BROKEN, _NUMBER))
+    looked_at = f.length(f.hash(frame[f"`{other.replace('`', '``')}`"]).cast("string")) > 0
+    return frame.where(f.col(_BROKEN).isNull() & looked_at).drop(_BROKEN)
 
 
 def _broken(frame: DataFrame) -> DataFrame:

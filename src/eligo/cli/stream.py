@@ -138,7 +138,7 @@ def _events(
             kind = StructType([*kind.fields, _broken_field()])
             reader = reader.option("columnNameOfCorruptRecord", _BROKEN)
             if form == "csv":  # else Spark does not look at columns that nobody asks for
-                reader = reader.option("columnPruning", False)
+                reader = reader.option("columnPruning", False).option("header", True)
         return reader.schema(kind).options(**given).format(_FILES[form]).load(_place(source))
     if form == "kafka":
         servers, slash, topic = source.partition("/")
@@ -221,7 +221,7 @@ def _found_schema(session: SparkSession, source: str, form: str, given: dict[str
 
     reader = session.read.option("columnNameOfCorruptRecord", _BROKEN).options(**given)
     if form == "csv":
-        reader = reader.option("inferSchema", True)
+        reader = session.read.option("header", True).option("inferSchema", True).options(**given)
     try:
         found = reader.format(_FILES[form]).load(_place(source)).schema
     except PySparkException as error:

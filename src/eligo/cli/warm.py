@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Annotated
 
@@ -20,6 +21,9 @@ def warm_cache(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from eligo.cli.files import InputError
+    from eligo.cli.terminal import plural
+    from eligo.kernels.store import cache_folder
     from eligo.warm import Step, tasks, warm
 
     started = time.perf_counter()
@@ -37,4 +41,10 @@ def warm_cache(
                 bar.advance(shown)
 
         needed = warm(processes, said)
+    folder = cache_folder()
+    if compiled and not (folder is not None and os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise InputError(
+            f"{plural(compiled, 'kernel')} compiled, but not kept in {folder or 'a home, for there is none'}: let "
+            "NUMBA_CACHE_DIR name a folder that can be written to"
+        )
     print(f"{len(needed)} kernels at hand, {compiled} of them compiled in {time.perf_counter() - started:.1f} s")

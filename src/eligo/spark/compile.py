@@ -214,7 +214,8 @@ def report_rejects(what: str, rejected: int, given: int, example: tuple[str, str
     """Say how many of the rules or changes are bad; `strict` raises instead of warning."""
     words = f"{rejected:,} of {given:,} {what} were rejected, among them {example[0]!r}: {example[1]}"
     if strict:
-        raise RuleSyntaxError(f"{words}; nothing was published. on_error='collect' publishes the good ones")
+        remedy = "on_error='collect' publishes the good ones" if rejected < given else "there is no good one among them"
+        raise RuleSyntaxError(f"nothing was published: {remedy}. {words}")
     log.warning("%s; all of them: Published.rejects(session)", words)
 
 

@@ -294,3 +294,13 @@ def test_an_object_in_json_or_parquet_is_there_without_being_a_value(run: Run) -
         assert "compared with numbers (rule a != 1), but events hold objects" in checked.text
     explained = run("explain", "rules.ndjson", '{"a": {"b": 1}}', "--rule", "a != 1")
     assert (explained.code, "matches" in explained.text) == (0, True)
+
+
+def test_a_cell_that_makes_a_column_of_numbers_text_is_named(run: Run) -> None:
+    rules = ndjson("numbers.ndjson", [{"id": "grown", "expression": "age >= 18"}])
+    Path("mixed.csv").write_text("age,name\n20,a\n30,b\n4O,1\n50,d\n", encoding="utf-8")
+    done = run("match", rules, "mixed.csv")
+    assert (done.code, done.rows) == (0, [])
+    assert "column age is read as text, because of 1 cell such as '4O'" in done.err
+    assert "column name" not in done.err
+    assert run("match", rules, "mixed.csv", "--string", "age").err == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -156,6 +157,17 @@ def test_debug_shows_where_an_error_came_from(run: Run) -> None:
     assert done.code == 2
     assert "Traceback" in done.err
     assert done.err.endswith("eligo: missing.ndjson: there is no such file\n")
+
+
+def test_warm_says_so_if_kernels_cannot_be_kept(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warmed(processes: int | None, said: Callable[[warm.Step], None]) -> frozenset[str]:
+        said(warm.Step("auto/walk", "some kernel"))
+        return frozenset()
+
+    monkeypatch.setattr(warm, "warm", warmed)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/nothing")
+    done = run("warm")
+    assert (done.code, "1 kernel" in done.err, "NUMBA_CACHE_DIR" in done.err) == (2, True, True), done.err
 
 
 def test_warm(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

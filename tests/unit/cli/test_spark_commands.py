@@ -72,6 +72,26 @@ def test_compile_match_and_stream(run: Run, rules: str, events: str) -> None:
     assert sorted(name for name in os.listdir("others") if name.startswith("batch=")) == ["batch=0"]
 
 
+@pytest.mark.parametrize(("name", "text"), [("x.csv", "x,y\n1,2\n"), ("x.ndjson", '{"x": 1}\n')])
+def test_events_without_a_column_that_rules_name(run: Run, rules: str, name: str, text: str) -> None:
+    Path(name).write_text(text, encoding="utf-8")
+    for engine in ("local", "spark"):
+        done = run("match", rules, name, "--engine", engine)
+        assert (done.code, done.rows) == (0, [(0, "no country")]), done.err
+    done = run("match", rules, name, "--engine", "spark", "-o", "found/")
+    assert (done.code, "1 match" in done.err) == (0, True), done.err
+
+
+def test_streams_of_csv_have_a_header(run: Run, rules: str) -> None:
+    assert run("compile", rules, "-o", "r.eligo").code == 0
+    Path("incoming").mkdir()
+    Path("incoming/1.csv").write_text("age,country\n20,US\n17,FR\n", encoding="utf-8")
+    stream = ("stream", "r.eligo", "incoming", "--format", "csv", "--trigger", "available-now")
+    for number, more in enumerate([(), ("--schema", "age int, country string")]):
+        done = run(*stream, *more, "-o", f"found{number}", "--checkpoint", f"cp{number}")
+        assert (done.code, "batch 0: 2 events, 2 matches" in done.err) == (0, True), done.err
+
+
 def test_streams_of_json_texts(run: Run, rules: str, events: str) -> None:
     """No schema: lines of several kinds are matched, each as it is."""
     assert run("compile", rules, "-o", "r.eligo").code == 0
