@@ -129,6 +129,8 @@ def test_changes_that_are_rejected(session: Any, tmp_path: Path) -> None:
     opened = eligo.open(path)
     assert list(opened) == ["a", "b"]
     assert opened.match({"x": 3}) == ["b"]
+    nothing = spark.update_rules(path, frame.limit(0))
+    assert (nothing.version, nothing.rejected, nothing.rejects(session).count()) == (done.version, 0, 0)
 
 
 def test_removing_alone_needs_no_expression_and_all_may_go(session: Any, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def publish_changes(
             )
         changed = change(parent.version, str(staging.folder))
         if changed is None:
-            return parent
+            return msgspec.structs.replace(parent, rejects=(), rejected=0)  # those are of the update before
         if changed.rejected:
             report_rejects("changes", changed.rejected, changed.given, changed.examples[0], strict)
         return publish(staging, changed.files, _content(parent, changed), expect_parent=parent.version)
