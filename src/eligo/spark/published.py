@@ -34,10 +34,10 @@ class Published:
 
     def rejects(self, session: SparkSession) -> DataFrame:
         """The rows that were refused: id, message, position (of the character, -1 if none), expression."""
+        if not self.rejected:
+            return session.createDataFrame([], "id string, message string, position bigint, expression string")
         with hold(Path(self.path), self.version) as held:
             files = [local_url(place(Path(self.path), table.file)) for table in held.content.rejects]
-        if not files:
-            return session.createDataFrame([], "id string, message string, position bigint, expression string")
         return session.read.parquet(*files)
 
 

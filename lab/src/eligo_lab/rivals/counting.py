@@ -209,7 +209,7 @@ def count_event(index, e, event, event_view, scratch, start):
     words, strings = index.words, index.strings
     if len(words) > BEHIND:
         view_event(e, event, event_view, len(space_base) - 1)
-        scratch.ends[0] = len(words) - BEHIND
+        scratch.starts[0], scratch.ends[0] = 0, len(words) - BEHIND  # which `verify_rows` moves
         single = event_view.count[1] == 0
         return verify_rows(words, scratch.starts, scratch.ends, 1, single, event_view, e, strings, found, k, counters)
     return k
