@@ -10,11 +10,12 @@ the order of the rules, by bits. From all counts together follows where its firs
     head[rule]    its last note, if its bit is set in `marked` (straight.py)
     noted         the rules that have notes, in order
 
-Where many rules in turn have bits, 64 of them are handed out together: their bits are written to `tiles`, a tile for
-64 events, and turned around there, from a word of events for each rule to a word of rules for each event.
+Where many of TOGETHER rules in turn have bits, these rules are handed out together, event by event. For each 64 of them
+`tiles` has a stretch with a word for each event, in tiles of 64 words, which are turned around: from a word of events
+for each rule to a word of rules for each event. Invariant: before and after, all words are 0.
 
-    tiles[64 t + k]    before: the bits of events 64 t … 64 t + 63 that the k-th rule matches
-    tiles[event]       after: the bits of the rules that the event matches. Invariant: between such rules all are 0
+    stretch[64 t + k]    before: the events 64 t … 64 t + 63 that satisfy the k-th rule
+    stretch[event]       after: the rules that the event satisfies
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def count_events(w, borders, events, counts):
 
 @inline
 def count_bits_of_events(w, borders, events, counts):
-    """Adds to `counts` the matches of notes that are bits, as binary numbers of as many events as a word has bits."""
+    """Adds to `counts` the matches of notes that are bits. They are counted in binary numbers, of which one word has a
+    digit for 64 events, so that a note is added to all of its events at once.
+    """
     pool, blocks, ranges = w.pool.ctypes.data, (events + EVENTS - 1) // EVENTS, len(borders) - 1
     carry = ranges * blocks * DIGITS
     digits = np.zeros((carry + 2) * WORDS, np.uint64)

@@ -17,8 +17,8 @@ any order, each with a block and a scratch of its own; where rows open parts, on
     queue      rows on their way: their bits, of a whole block or of the window that begins at word queue_from[i]
     note n     rule note_rule[n], or row ~note_rule[n] which opens other things, is satisfied by the events
                pool[note_begin[n] … note_end[n]]. It has a note for each block, and an event is in one of them at most.
-               If note_end[n] < 0, they are DENSE or more of a block of all events, the first of which is ~note_end[n],
-               and pool has the block's bits from note_begin[n] on
+               If note_end[n] < 0, they are many of a block of all events, the first of which is ~note_end[n], and pool
+               has the block's bits from note_begin[n] on
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from eligo.jit import handle, inline, int64_at, kernel, put_int64, trailing_zero
 
 SOURCE, ROW, VALUE, SOME, OUTSIDE, RESULT, EVERY, FRAMES = 0, 1, 2, 3, 4, 5, 6, 7  # in w.words
 QUEUE = 128
-DENSE = 128  # events of a block from which their bits take less time than a list of them
+DENSE = 128  # events of a block, estimated, from which their bits take less time than a list of them
 AHEAD = 256  # items that are fetched before they are needed
 # In w.state: notes, events in the pool, parts seen, rows in the queue, words of each of these, whether a block is for
 # one attribute.
@@ -426,6 +426,8 @@ def open_done(layout, e, b, w, finished, width, allowed):
 def put_events(b, pool, bits, at, width, first_word, end, apart):
     """Writes the events of a block whose bits are set in bits[at : at + width], of which the first is that of event
     64 * first_word, to pool[end] and on. Returns the begin and the end of a note of them, and the end of the pool.
+
+    Whether they are many is estimated by a quarter of the bits: counting all of them costs every row.
     """
     if not apart and width == WORDS and 4 * count_bits(bits, at, WORDS // 4) >= DENSE:
         begin = (end + 3) & ~np.int64(3)

@@ -182,7 +182,7 @@ class Column:
         return self._one_by_one(filled.to_pylist())
 
     def _warn_of_numbers(self, cells: list[str | None]) -> None:
-        """Says so if it is few cells that make the column text, because rules that want numbers hold for none of it."""
+        """Warns where a few cells among numbers make a column text, on which comparisons with numbers never hold."""
         others = [cell for cell in cells if cell is not None and not _is_number(cell)]
         if 0 < 4 * len(others) <= sum(cell is not None for cell in cells):
             say(
